@@ -1,7 +1,7 @@
-// A slot of the stack is at a distance from where the stack pointer was when the routine began, or when it was aligned.
-// Where exactly one store
-// writes a slot, and every way to a load leads over it, the load yields what was stored last: no way leads from where
-// the value is made anew to the load but over the store, or the first way there would not have led over it either.
+// A slot of the stack is at a distance from where the stack pointer was when the routine began, or when it was
+// aligned. Where exactly one store writes a slot, and every way to a load leads over it, the load yields what was
+// stored last: no way leads from where the value is made anew to the load but over the store, or the first way there
+// would not have led over it either.
 //
 // Refused: slots that several stores write. They would be variables with joins of their own, and most are those of code
 // that was not optimised.

@@ -9,6 +9,7 @@
 #include "values/recording.h"
 
 #include "abi/records.h"
+#include "values/cpu_time.h"
 
 #include <chrono>
 
@@ -60,8 +61,8 @@ void Recording::place_samples() {
 // Decoding a large file for the first time may take a second, in which samples go on to come: so it is done in between.
 void Recording::poll(int milliseconds) {
   collector_->poll(misses_.empty() && ahead_.empty() ? milliseconds : 0, *this);
-  const auto begin = Clock::now();
-  auto has_time = [&] { return Clock::now() - begin < std::chrono::milliseconds(20); };
+  const auto begin = thread_cpu_time();
+  auto has_time = [&] { return thread_cpu_time() - begin < std::chrono::milliseconds(20); };
   while (!misses_.empty() && has_time()) {
     const assay_miss miss = misses_.front();
     misses_.pop_front();
