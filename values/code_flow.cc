@@ -2,6 +2,8 @@
 
 #include "binary/effects.h"
 
+#include <string_view>
+
 namespace values {
 namespace {
 
@@ -26,6 +28,23 @@ std::vector<FlowStep> flow_steps(const binary::Code &code, const binary::Instruc
   return steps;
 }
 
+// Whether all stores before it have left the processor's buffer when it ends: mfence, what is
+// locked, and xchg with memory, which always is.
+bool drains_stores(std::span<const std::byte> code) {
+  auto byte = [&](size_t at) { return at < code.size() ? std::to_integer<unsigned>(code[at]) : 0; };
+  constexpr unsigned kLock = 0xf0;
+  size_t at = 0;
+  for (constexpr std::string_view kPrefixes = "\x66\x67\xf2\xf3\x2e\x3e\x26\x36\x64\x65\xf0";
+       kPrefixes.find(static_cast<char>(byte(at))) != kPrefixes.npos; at++)
+    if (byte(at) == kLock)
+      return true;
+  if ((byte(at) & 0xf0) == 0x40) // REX
+    at++;
+  const bool is_fence = byte(at) == 0x0f && byte(at + 1) == 0xae && (byte(at + 2) & 0xf8) == 0xf0;
+  const bool is_exchange = (byte(at) & 0xfe) == 0x86 && byte(at + 1) < 0xc0;
+  return is_fence || is_exchange;
+}
+
 // The instruction there, as linked. False if nothing is known of it.
 bool decode_at(const CodeCache &cache, binary::Decoder &decoder, uint32_t where,
                binary::Code &code) {
@@ -42,6 +61,7 @@ const InstructionFlow &CodeFlow::at(uint32_t where) {
   if (is_new && decode_at(code_, decoder_, where, code)) {
     const binary::Instruction &instruction = code.instructions.front();
     flow.steps = flow_steps(code, instruction);
+    flow.drains_stores = drains_stores(code_.bytes(where).span());
     flow.branches = instruction.flow == binary::Flow::branch;
     flow.jumps = instruction.flow != binary::Flow::next && !flow.branches;
     flow.target_address = instruction.target();

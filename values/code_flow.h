@@ -25,6 +25,7 @@ struct InstructionFlow {
   unsigned bytes_to_next = 0;  // 0: it goes on nowhere, or at itself
   bool branches = false;       // to `target` or to `next`
   bool jumps = false;          // to `target`, always
+  bool drains_stores = false;  // none of those before it is in flight behind it
 };
 
 class CodeFlow {

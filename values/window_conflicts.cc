@@ -92,7 +92,11 @@ void WindowConflicts::find(const assay_sample &sample, std::span<const assay_sam
     if (where == 0)
       continue;
     const InstructionFlow &flow = flow_.at(where);
+    if (flow.drains_stores)
+      stores_.clear();
     instruction(flow, step, of_step, found);
+    if (flow.drains_stores)
+      stores_.clear();
     const auto branch = std::find_if(of_step.begin(), of_step.end(), is_branch);
     if (!flow.branches)
       expected = flow.jumps ? flow.target : flow.next;
