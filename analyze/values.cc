@@ -17,10 +17,12 @@
 #include "base/stable_sort.h"
 #include "binary/decoder.h"
 #include "image/elf.h"
+#include "profile/code_values.h"
 
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <functional>
 
 namespace analyze {
@@ -81,12 +83,10 @@ std::string level_name(uint64_t set) {
 // Names of what samples refer to.
 class Namer {
 public:
-  Namer(const profile::Profile &profile, image::Symbols &symbols) : symbols_(symbols) {
+  Namer(const profile::Profile &profile, image::Symbols &symbols)
+      : symbols_(symbols), code_values_(profile.modules) {
     for (const profile::Module &module : profile.modules)
       names_.push_back(module.path);
-    for (uint32_t i = 0; i < profile.modules.size(); i++)
-      by_number_.emplace(
-          profile::code_value_file(profile.modules[i].build_id, profile.modules[i].path), i);
   }
 
   // The frame of an instruction: the function whose code it is, with the line of the innermost
@@ -113,36 +113,45 @@ public:
   // "sort a.c:12" of what stands for a place in code: of a call's target, or where a call returns to. Files may share a
   // number: then what lies at the place tells them apart, or "sort or find".
   std::string code(uint64_t value, bool is_target) {
-    const auto [begin, end] = by_number_.equal_range(static_cast<uint16_t>(value >> 48));
-    const uint64_t offset = value & 0xffff'ffff'ffff;
-    const bool is_only_one = begin != end && std::next(begin) == end;
-    std::string names;
-    for (auto each = begin; each != end; ++each)
-      if (is_only_one || has_code_at(each->second, offset, is_target))
-        if (const std::string name = code_in(each->second, offset, is_target);
-            names.find(name) == std::string::npos)
-          names += (names.empty() ? "" : " or ") + name;
-    return names.empty() ? fmt::format("{:#x}", value) : names;
+    const uint64_t offset = profile::CodeValues::offset_of(value);
+    const std::vector<uint32_t> modules = code_values_.modules_of(value);
+    std::vector<std::string> names;
+    for (uint32_t module : modules)
+      if (modules.size() == 1 || has_code_at(module, offset, is_target))
+        if (std::string name = code_in(module, offset, is_target);
+            std::ranges::find(names, name) == names.end())
+          names.push_back(std::move(name));
+    return names.empty() ? fmt::format("{:#x}", value)
+                         : fmt::format("{}", fmt::join(names, " or "));
   }
 
 private:
+  std::string kernel_function(uint32_t module) const {
+    return memory_and_function(names_[module]).second;
+  }
+
   bool has_code_at(uint32_t module, uint64_t offset, bool is_target) {
     constexpr uint64_t kMaxKernelFunction = 1 << 16; // bytes
-    if (!memory_and_function(names_[module]).second.empty())
+    if (!kernel_function(module).empty())
       return offset < kMaxKernelFunction;
-    const CallStack &frames = is_target ? frames_at(module, offset) : symbols_.call(module, offset);
-    return !frames.back().linkage_name.empty() || !symbols_.stub(module, offset).empty();
+    return !frames_of(module, offset, is_target).back().linkage_name.empty() ||
+           !symbols_.stub(module, offset).empty();
   }
 
   std::string code_in(uint32_t module, uint64_t offset, bool is_target) {
-    if (const std::string function = memory_and_function(names_[module]).second; !function.empty())
+    if (const std::string function = kernel_function(module); !function.empty())
       return fmt::format("{}+{:#x}", function, offset);
-    const CallStack &frames = is_target ? frames_at(module, offset) : symbols_.call(module, offset);
+    const CallStack &frames = frames_of(module, offset, is_target);
     if (frames.front().line)
       return fmt::format("{} {}:{}", frames.back().function, base_name(frames.front().file),
                          frames.front().line);
     const std::string stub = is_target ? symbols_.stub(module, offset) : "";
     return stub.empty() ? frames.back().function : stub;
+  }
+
+  // Of a call's target, or of where a call returns to.
+  const CallStack &frames_of(uint32_t module, uint64_t offset, bool is_target) {
+    return is_target ? frames_at(module, offset) : symbols_.call(module, offset);
   }
 
   // Symbols are asked for calls by their return addresses: one past the instruction's first byte.
@@ -157,7 +166,7 @@ private:
   }
 
   image::Symbols &symbols_;
-  std::multimap<uint16_t, uint32_t> by_number_;
+  profile::CodeValues code_values_;
   std::vector<std::string> names_; // of modules
 };
 

@@ -78,50 +78,50 @@ ExprId Forms::form_at(ValueId value, uint32_t node) {
 // With the last counts of the loops that this node is not in. Only the low `width` bytes matter.
 ExprId Forms::behind_loops(ExprId form, uint32_t node, unsigned width) {
   const Expr whole = expressions_[form];
-  if (whole.kind == ExprKind::zero_extend || whole.kind == ExprKind::sign_extend) {
-    const ExprId of = behind_loops(expressions_.terms(form)[0].of, node, whole.width);
-    return whole.kind == ExprKind::zero_extend ? expressions_.zero_extend(of, whole.width)
-                                               : expressions_.sign_extend(of, whole.width);
-  }
-  auto is_left = [&](const Expr &counter) {
-    return counter.kind == ExprKind::counter &&
-           !ssa_.loops.contains(static_cast<uint32_t>(counter.value), node);
-  };
-  if (is_left(whole)) {
-    const ExprId last = last_count(static_cast<uint32_t>(whole.value), 1, width);
+  switch (whole.kind) {
+  case ExprKind::counter: {
+    const ExprId last = last_count({form, 1}, node, width);
     return last.known() ? behind_loops(last, node, width) : form;
   }
-  if (whole.kind != ExprKind::sum)
-    return form;
-  ExprId total = expressions_.constant(whole.value);
-  for (size_t i = 0, count = expressions_.terms(form).size(); i < count; i++) {
-    const Term term = expressions_.terms(form)[i];
-    const Expr each = expressions_[term.of];
-    ExprId product;
-    if (is_left(each))
-      product = last_count(static_cast<uint32_t>(each.value), term.coefficient, width);
-    if (product.known())
-      total = expressions_.add(total, behind_loops(product, node, width));
-    else
-      total = expressions_.combine(total, 1, is_left(each) ? term.of : behind_loops(term.of, node),
-                                   term.coefficient);
+  case ExprKind::sum: {
+    ExprId total = expressions_.constant(whole.value);
+    for (size_t i = 0, count = expressions_.terms(form).size(); i < count; i++) {
+      const Term term = expressions_.terms(form)[i];
+      const ExprId last = last_count(term, node, width);
+      total = last.known()
+                  ? expressions_.add(total, behind_loops(last, node, width))
+                  : expressions_.combine(total, 1, behind_loops(term.of, node), term.coefficient);
+    }
+    return total;
   }
-  return total;
+  case ExprKind::zero_extend:
+    return expressions_.zero_extend(behind_loops(expressions_.terms(form)[0].of, node, whole.width),
+                                    whole.width);
+  case ExprKind::sign_extend:
+    return expressions_.sign_extend(behind_loops(expressions_.terms(form)[0].of, node, whole.width),
+                                    whole.width);
+  default: return form;
+  }
 }
 
-// `factor` times the last count of a loop, as the low `width` bytes are; not known() where the count is not.
-ExprId Forms::last_count(uint32_t loop, uint64_t factor, unsigned width) {
+// What a term is at this node, as far as its low `width` bytes go, if it is the counter of a loop
+// that was left; not known() of others, and where the last count is not.
+ExprId Forms::last_count(const Term &term, uint32_t node, unsigned width) {
+  const Expr counter = expressions_[term.of];
+  const auto loop = static_cast<uint32_t>(counter.value);
+  if (counter.kind != ExprKind::counter || ssa_.loops.contains(loop, node))
+    return {};
   LastCount &last = last_counts_[loop];
   last.is_asked_for = true;
   if (!last.times.known())
     return {};
   ExprId count = expressions_.sub(last.times, expressions_.constant(1));
-  if (static_cast<unsigned>(std::countr_zero(factor)) + last.bits < 8 * width) {
+  if (static_cast<unsigned>(std::countr_zero(term.coefficient)) + last.bits < 8 * width) {
     if (last.bits % 8 || !std::has_single_bit(last.bits))
       return {};
     count = expressions_.zero_extend(count, last.bits / 8);
   }
-  return expressions_.scale(count, factor);
+  return expressions_.scale(count, term.coefficient);
 }
 
 bool Forms::find_last_counts() {
@@ -132,11 +132,11 @@ bool Forms::find_last_counts() {
     const TripCount count = trip_count(graph_, ssa_, *this, loop);
     if (!count.times.known() || count.exits.size() != 1) // an exception leaves it at any count
       continue;
+    // A number is the count itself, but for 0, which stands for 2^bits.
+    const bool is_whole =
+        expressions_.is_constant(count.times) && !expressions_.is_constant(count.times, 0);
     last_counts_[loop].times = count.times;
-    last_counts_[loop].bits =
-        expressions_.is_constant(count.times) && !expressions_.is_constant(count.times, 0)
-            ? 64
-            : count.bits;
+    last_counts_[loop].bits = is_whole ? 64 : count.bits;
     any = true;
   }
   return any;

@@ -76,7 +76,7 @@ private:
   // What a value is to code at this node.
   ExprId form_at(ValueId value, uint32_t node);
   ExprId behind_loops(ExprId form, uint32_t node, unsigned width = 8);
-  ExprId last_count(uint32_t loop, uint64_t factor, unsigned width);
+  ExprId last_count(const Term &term, uint32_t node, unsigned width);
   bool counts_inside(ExprId form, uint32_t loop) const;
   struct Compared {
     ExprId left, right;

@@ -80,9 +80,8 @@ private:
     return place;
   }
   void note_lowest(const Place &place) {
-    auto [lowest, is_new] = lowest_.emplace(place.base, place.offset);
-    if (!is_new)
-      lowest->second = std::max(lowest->second, place.offset);
+    int64_t &lowest = lowest_.try_emplace(place.base, place.offset).first->second;
+    lowest = std::max(lowest, place.offset);
   }
 
   // False where an address goes where it is not followed.

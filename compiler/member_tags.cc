@@ -290,6 +290,11 @@ static std::optional<uint32_t> leaf_alone(const RecordLayout &record, uint64_t o
   return found;
 }
 
+bool MemberTags::is_accessed_in(const DISubprogram *function, const RecordLayout &record,
+                                uint32_t leaf, bool writes) const {
+  return accessed_.contains({function, {&record, (uint64_t)leaf << 1 | writes}});
+}
+
 // That there is an object of the record, an access says on each way to this one. Code that takes an object for one of
 // several records by what it finds in it has other members there: so it must be one that the source accesses in the
 // function, and the only one.
@@ -311,8 +316,7 @@ MDNode *MemberTags::tag_behind(const Instruction &access, const Value *base, int
     if (is_found || at < 0 || !dominators.dominates(each.access, &access))
       continue;
     const auto leaf = leaf_alone(*each.record, (uint64_t)at, bytes);
-    if (!leaf || !accessed_.contains(
-                     {function, {each.record, (uint64_t)*leaf << 1 | isa<StoreInst>(access)}}))
+    if (!leaf || !is_accessed_in(function, *each.record, *leaf, isa<StoreInst>(access)))
       continue;
     if (found)
       return nullptr;
@@ -362,16 +366,16 @@ MemberAccess MemberTags::part_of_member(const Instruction &instruction, const Ac
 // reads what a write leaves as it was.
 SmallVector<LeafRange, 1> MemberTags::leaves_accessed(const RecordLayout &record, LeafRange leaves,
                                                       bool writes) const {
-  const bool is_clear = none_of(sources_, [&](auto *each) { return unclear_.contains(each); });
-  for (uint32_t i = leaves.first; i <= leaves.last; i++)
-    if (!is_clear || leaves.first == leaves.last ||
-        !(record.leaves[i].flags & ASSAY_LEAF_BIT_FIELD))
-      return {leaves};
+  const bool shares_storage =
+      leaves.first < leaves.last &&
+      all_of(
+          ArrayRef(record.leaves).slice(leaves.first, leaves.last - leaves.first + 1),
+          [](const Leaf &leaf) { return leaf.flags & ASSAY_LEAF_BIT_FIELD; });
+  if (!shares_storage || any_of(sources_, [&](auto *each) { return unclear_.contains(each); }))
+    return {leaves};
   SmallVector<LeafRange, 1> found;
   for (uint32_t i = leaves.first; i <= leaves.last; i++)
-    if (any_of(sources_, [&](const DISubprogram *each) {
-          return accessed_.contains({each, {&record, (uint64_t)i << 1 | writes}});
-        })) {
+    if (any_of(sources_, [&](auto *each) { return is_accessed_in(each, record, i, writes); })) {
       if (!found.empty() && found.back().last + 1 == i)
         found.back().last = i;
       else

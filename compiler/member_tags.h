@@ -100,6 +100,9 @@ private:
   bool may_be_derived(const RecordLayout &record, const llvm::Value *pointer) const;
   llvm::SmallVector<MemberAccess, 1> members_at(const llvm::Instruction &instruction,
                                                 const Access &access, const InRecord &place) const;
+  // By the source.
+  bool is_accessed_in(const llvm::DISubprogram *function, const RecordLayout &record, uint32_t leaf,
+                      bool writes) const;
   llvm::SmallVector<LeafRange, 1> leaves_accessed(const RecordLayout &record, LeafRange leaves,
                                                   bool writes) const;
   bool is_one_of_several(const llvm::Value *pointer) const;

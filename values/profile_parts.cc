@@ -1,6 +1,7 @@
 #include "values/profile_parts.h"
 
 #include "abi/records.h"
+#include "profile/code_values.h"
 #include "profile/merge.h"
 
 #include <fmt/format.h>
@@ -43,11 +44,8 @@ std::string file_of(const profile::Module &module) {
 // Moves pieces of a profile into another one, which gets the modules that they need and no others.
 class Mover {
 public:
-  Mover(const profile::Profile &from, profile::Profile &to) : from_(from), to_(to) {
-    for (uint32_t i = 0; i < from.modules.size(); i++)
-      by_code_value_.emplace(
-          profile::code_value_file(from.modules[i].build_id, from.modules[i].path), i);
-  }
+  Mover(const profile::Profile &from, profile::Profile &to)
+      : from_(from), to_(to), code_values_(from.modules) {}
 
   // So many are to come.
   void reserve(size_t instructions, size_t lists) {
@@ -66,10 +64,8 @@ public:
       // Places in code are told by their modules.
       if (moved.kind == ASSAY_VALUE_target || moved.kind == ASSAY_VALUE_caller)
         for (const profile::HotEntry &entry : moved.hotlist.entries())
-          for (auto [known, end] =
-                   by_code_value_.equal_range(static_cast<uint16_t>(entry.value >> 48));
-               known != end; ++known) {
-            profile::ModuleId named{known->second};
+          for (uint32_t module : code_values_.modules_of(entry.value)) {
+            profile::ModuleId named{module};
             use(named);
           }
     }
@@ -101,7 +97,7 @@ private:
 
   const profile::Profile &from_;
   profile::Profile &to_;
-  std::multimap<uint16_t, uint32_t> by_code_value_;
+  profile::CodeValues code_values_;
   std::map<uint32_t, uint32_t> numbers_;
 };
 

@@ -154,7 +154,8 @@ public:
     waiting_.erase(waiting);
   }
 
-  void watch_command(pid_t) override {} // it watches itself
+  // It watches itself. Its threads may be hundreds, among which this one goes first, if it may.
+  void watch_command(pid_t) override { setpriority(PRIO_PROCESS, 0, -20); }
   void watch_process(pid_t) override { refuse("-p"); }
   void watch_all() override { refuse("-a"); }
   std::pair<std::string, std::string> environment() const override {
@@ -162,10 +163,6 @@ public:
   }
 
   void poll(int milliseconds, MessageTaker &taker) override {
-    if (!goes_first_) { // not before the program was started, which would get it, too; an ordinary user may not
-      setpriority(PRIO_PROCESS, 0, -20);
-      goes_first_ = true;
-    }
     const uint32_t posted = load_shared(news_->posted);
     if (take_all(taker) || milliseconds <= 0)
       return;
@@ -225,10 +222,11 @@ private:
     const auto begin = thread_cpu_time();
     for (uint32_t i = 0; i < ASSAY_UPCALL_SLOTS; i++) {
       assay_upcall_slot &slot = slots_[next_slot_];
-      if (load_shared(slot.is_claimed) == 1 && thread_cpu_time() - begin > kPart)
+      const bool is_claimed = load_shared(slot.is_claimed) == 1;
+      if (is_claimed && thread_cpu_time() - begin > kPart)
         break;
       next_slot_ = (next_slot_ + 1) % ASSAY_UPCALL_SLOTS;
-      if (load_shared(slot.is_claimed) != 1)
+      if (!is_claimed)
         continue;
       // Before its ring is read: what it wrote last is taken too.
       const bool has_ended =
@@ -384,7 +382,6 @@ private:
   ProcessMaps maps_;
   std::vector<uint64_t> buffer_;
   Clock::time_point looked_;
-  bool goes_first_ = false; // among the program's threads, which may be hundreds
   uint32_t next_slot_ = 0;
   std::set<std::pair<uint32_t, uint64_t>> told_; // program and address of misses, since:
   Clock::time_point told_since_;
