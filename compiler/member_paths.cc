@@ -91,6 +91,8 @@ bool MemberPaths::go_back(Origin &origin) {
     origin.value = root_of(at);
     return true;
   }
+  if (isa<Constant>(at))
+    return false; // see in_variable()
   if (auto *gep = dyn_cast<GEPOperator>(at)) {
     const bool moves = !gep->hasAllZeroIndices();
     if (moves && !origin.steps.empty()) // to another object of the member's
@@ -125,6 +127,17 @@ MemberPaths::Origin MemberPaths::origin_of(const Value *pointer) {
   for (unsigned i = 0; i < kMaxSteps && go_back(origin); i++)
     ;
   return origin;
+}
+
+std::optional<MemberPaths::InVariable> MemberPaths::in_variable(const Value *pointer,
+                                                                const DataLayout &layout) {
+  const Origin origin = origin_of(pointer);
+  APInt offset(64, 0);
+  auto *variable = dyn_cast<GlobalVariable>(
+      origin.value->stripAndAccumulateConstantOffsets(layout, offset, true));
+  if (!variable || !origin.steps.empty())
+    return std::nullopt;
+  return InVariable{variable, offset.getZExtValue(), origin.moves};
 }
 
 SmallVector<MemberStep, 4> MemberPaths::steps_to(const Value *pointer) {

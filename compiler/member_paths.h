@@ -1,6 +1,8 @@
 // The members that an address leads to, also where the program keeps the address for a while.
 #pragma once
 
+#include <optional>
+
 #include "compiler/clang_marks.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/IR/Instructions.h"
@@ -16,6 +18,13 @@ public:
   llvm::SmallVector<MemberStep, 4> steps_to(const llvm::Value *pointer);
   // What a pointer that is set once was set to; null: it is none.
   const llvm::Value *kept_in(const llvm::AllocaInst &slot) { return what_is_kept(slot).value; }
+  // An address in a global variable that is kept: a constant, in which clang marks no member (`int &r = global.n`).
+  struct InVariable {
+    const llvm::GlobalVariable *variable;
+    uint64_t offset; // in bytes
+    bool moves;      // it steps on from there, over elements
+  };
+  std::optional<InVariable> in_variable(const llvm::Value *pointer, const llvm::DataLayout &layout);
 
 private:
   struct Kept {

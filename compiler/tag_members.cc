@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "abi/fields.h"
 #include "compiler/clang_marks.h"
 #include "compiler/library_members.h"
 #include "compiler/member_paths.h"
@@ -66,6 +67,34 @@ private:
     return leaves ? node(type, *leaves) : nullptr;
   }
 
+  // The tag of an access to a member of a global variable by an address that is kept.
+  MDNode *tag_in_variable(const Value *pointer, uint64_t bytes) {
+    const auto place = paths_.in_variable(pointer, module_.getDataLayout());
+    const DIType *type = place ? record_at(place->variable) : nullptr;
+    const RecordLayout *layout = type ? layouts_.find(element_of(type)) : nullptr;
+    if (!layout || !layout->size)
+      return nullptr;
+    const uint64_t at = place->offset % layout->size;
+    std::optional<LeafRange> leaves = RecordLayouts::leaves_in(*layout, at, bytes);
+    if (!leaves)
+      return nullptr;
+    if (place->moves && !at && bytes == 1)
+      return nullptr; // perhaps over the bytes of all of it
+    if (place->moves && !begins_array(*layout, *leaves, at))
+      return undescribed_node(context_);
+    return node(type, *leaves);
+  }
+
+  // And may not be the end of another one, from which a loop steps back.
+  static bool begins_array(const RecordLayout &layout, LeafRange leaves, uint64_t at) {
+    const Leaf &leaf = layout.leaves[leaves.first];
+    return leaves.first == leaves.last && leaf.flags & ASSAY_LEAF_ARRAY && leaf.elements == 1 &&
+           leaf.offset_bits == at * 8 && none_of(layout.leaves, [&](const Leaf &other) {
+             return other.flags & ASSAY_LEAF_ARRAY &&
+                    other.offset_bits + other.size_bits == leaf.offset_bits;
+           });
+  }
+
   // The tag of an access to just what the marks lead to.
   MDNode *tag_of_access(const Value *pointer, uint64_t bytes) {
     if (is_by_pointer_to_member(pointer) && is_of_chosen_member(pointer, bytes))
@@ -74,6 +103,8 @@ private:
     MDNode *tag = tag_of(pointer, &of_member);
     const bool is_one = tag && number_in(*tag, 1) == number_in(*tag, 2);
     MDNode *unmarked = is_one ? nullptr : tag_of_unmarked(pointer, bytes);
+    if (!tag && !unmarked)
+      return tag_in_variable(pointer, bytes);
     return unmarked ? unmarked : tag;
   }
 
