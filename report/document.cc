@@ -2,8 +2,7 @@
 //
 // The problem: a library that prints JSON wants the whole of it, and that is a hundred times the
 // profile. The idea: the outer two levels, keys and the elements of lists, are written here; what
-// stands below them is printed by the library, which is told how far to the right. It prints into
-// one string again and again: with a string for each element half of the time went to malloc.
+// stands below them is printed by the library, which is told how far to the right.
 
 #include "report/document.h"
 
@@ -47,11 +46,7 @@ private:
     close(']');
   }
 
-  void value(const Json &json) {
-    text_.clear();
-    serializer_.dump(json, true, false, 1, static_cast<unsigned>(depth_));
-    sink_(text_);
-  }
+  void value(const Json &json) { sink_(printer_.print(json, depth_)); }
 
   void open(char bracket) {
     sink_({&bracket, 1});
@@ -74,11 +69,7 @@ private:
   }
 
   const Sink &sink_;
-  std::string text_;
-  // What Json::dump() is made of, which takes no depth.
-  nlohmann::detail::serializer<Json> serializer_{
-      nlohmann::detail::output_adapter<char, std::string>(text_), ' ',
-      Json::error_handler_t::replace};
+  JsonPrinter printer_;
   size_t depth_ = 0;
   bool first_ = true;
 };

@@ -31,31 +31,64 @@ constexpr size_t kMaxKnownText = 4096;
 
 } // namespace
 
-std::string NodeTable::add(const Json &json, bool may_be_known) {
-  std::vector<std::string> values;
-  std::string text;
-  std::vector<std::string> keys;
+std::string_view NodeTable::Node::value(size_t index) const {
+  const size_t begin = index ? ends[index - 1] + 1 : values + 1; // behind a comma, or the bracket
+  return std::string_view(text).substr(begin, ends[index] - begin);
+}
+
+void NodeTable::append_values(const Json &json, Node &node) {
+  node.text.clear();
+  node.ends.clear();
   if (json.is_object()) {
-    for (const auto &[key, value] : json.items()) {
-      keys.push_back(json_text(key));
-      values.push_back(add(value));
-    }
-    text = joined(keys) + joined(values);
-  } else if (json.is_array()) {
-    for (const Json &value : json)
-      values.push_back(add(value));
-    text = joined(values);
-  } else {
-    return json_text(json);
+    node.text += '{';
+    for (const auto &[key, value] : json.items())
+      (node.text += key) += '\0';
   }
-  if (text.size() > kMaxKnownText)
-    may_be_known = false;
+  node.values = node.text.size();
+  node.text += '[';
+  for (const Json &value : json) {
+    if (!node.ends.empty())
+      node.text += ',';
+    append(value, true, node.text);
+    node.ends.push_back(node.text.size());
+  }
+  node.text += ']';
+}
+
+void NodeTable::append(const Json &json, bool may_be_known, std::string &to) {
+  if (!json.is_structured()) {
+    to += printer_.print(json);
+    return;
+  }
+  if (depth_ == nodes_.size())
+    nodes_.emplace_back();
+  Node &node = nodes_[depth_++];
+  append_values(json, node);
+  depth_--;
+  may_be_known &= node.text.size() <= kMaxKnownText;
   if (may_be_known)
-    if (auto found = known_.find(text); found != known_.end())
-      return found->second;
-  std::string added = json.is_object() ? add_row(table_of(keys), values) : add_list(values);
+    if (auto found = known_.find(node.text); found != known_.end()) {
+      to += found->second;
+      return;
+    }
+  std::string added;
+  if (json.is_object()) {
+    std::vector<std::string> keys;
+    for (const auto &[key, value] : json.items())
+      keys.push_back(json_text(key));
+    added = add_row(table_of(keys), node);
+  } else {
+    lists_.push_back(node.text);
+    added = reference(kLists, lists_.size() - 1);
+  }
+  to += added;
   if (may_be_known)
-    known_.emplace(std::move(text), added);
+    known_.emplace(node.text, std::move(added));
+}
+
+std::string NodeTable::add(const Json &json, bool may_be_known) {
+  std::string added;
+  append(json, may_be_known, added);
   return added;
 }
 
@@ -69,13 +102,16 @@ std::string NodeTable::add_object(const std::vector<std::string> &keys,
   std::vector<std::string> texts;
   for (const std::string &key : keys)
     texts.push_back(json_text(key));
-  return add_row(table_of(texts), values);
+  const size_t table = table_of(texts);
+  for (size_t column = 0; column < values.size(); column++)
+    tables_[table].columns[column].push_back(values[column]);
+  return reference((long)table, tables_[table].rows++);
 }
 
-std::string NodeTable::add_row(size_t table, const std::vector<std::string> &values) {
+std::string NodeTable::add_row(size_t table, const Node &node) {
   Table &of = tables_[table];
-  for (size_t column = 0; column < values.size(); column++)
-    of.columns[column].push_back(values[column]);
+  for (size_t column = 0; column < of.columns.size(); column++)
+    of.columns[column].emplace_back(node.value(column));
   return reference((long)table, of.rows++);
 }
 

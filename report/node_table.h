@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -37,14 +38,29 @@ private:
     size_t rows = 0;
   };
 
+  // An object or a list whose values are being added.
+  struct Node {
+    std::string text; // equal for equal ones: what its values stand for, behind the keys of an object
+    size_t values = 0;        // where they begin in it
+    std::vector<size_t> ends; // of each value
+
+    std::string_view value(size_t index) const;
+  };
+
   std::string add(const Json &json, bool may_be_known);
-  std::string add_row(size_t table, const std::vector<std::string> &values);
+  // Appends what stands for it to the text.
+  void append(const Json &json, bool may_be_known, std::string &to);
+  void append_values(const Json &json, Node &node);
+  std::string add_row(size_t table, const Node &node);
   size_t table_of(const std::vector<std::string> &keys);
 
   std::vector<Table> tables_;
   std::vector<std::string> lists_;
   std::unordered_map<std::string, size_t> table_of_keys_;
   std::unordered_map<std::string, std::string> known_;
+  std::deque<Node> nodes_; // by depth; used again
+  size_t depth_ = 0;
+  JsonPrinter printer_;
 };
 
 } // namespace report
