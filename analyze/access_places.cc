@@ -100,7 +100,7 @@ AccessPlaces::Line AccessPlaces::line_of(const Function &function) {
   if (function.address == 0)
     return {};
   const image::Frame &frame = symbols_.call(function.module, function.address + 1).back();
-  return {frame.file, frame.function_start_line};
+  return {frame.function_file, frame.function_start_line};
 }
 
 } // namespace analyze

@@ -64,7 +64,7 @@ Growing *child(Growing *parent, const std::string &function, const image::Frame 
     slot->node.function = function;
     slot->node.module = module;
     if (frame && !frame->linkage_name.empty()) {
-      slot->node.file = frame->file;
+      slot->node.file = frame->function_file;
       slot->node.line = frame->function_start_line;
     }
   }

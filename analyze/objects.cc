@@ -42,8 +42,8 @@ std::string stable_id(const ObjectRow &row) {
   add(row.kind == "global" ? row.name : "");
   if (!row.alloc_stack.empty()) {
     const image::Frame &owner = row.alloc_stack[row.owner];
-    add(fmt::format("{} {}:{}", owner.linkage_name, owner.line - owner.function_start_line,
-                    owner.column));
+    add(fmt::format("{} {} {}:{}", owner.linkage_name, base_name(owner.function_file),
+                    owner.line - owner.function_start_line, owner.column));
   }
   add_stack(row.free_stack);
   add(std::to_string(row.class_bytes));

@@ -24,6 +24,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <functional>
+#include <tuple>
 
 namespace analyze {
 namespace {
@@ -104,7 +105,7 @@ public:
         return {stub, stub, "", "", 0, 0};
     return {outer.linkage_name.empty() ? unnamed(module, offset) : outer.function,
             outer.linkage_name,
-            outer.file,
+            outer.function_file,
             inner.file,
             outer.function_start_line,
             inner.line};
@@ -220,6 +221,7 @@ public:
     note_sampling();
     note_ends();
     gather_instructions();
+    tell_apart();
     add_values();
     list_executables();
     if (query_.prefers_whole_name)
@@ -277,7 +279,7 @@ private:
       if (profile_.modules[module].path.find(query_.executable) == std::string::npos)
         continue;
       const Namer::Place place = namer_.place(module, each.offset);
-      const std::optional<size_t> number = function_of(module, place);
+      const std::optional<size_t> number = function_of(module, each.offset, place);
       if (!number)
         continue;
       ValueFunction &function = result_.functions[*number];
@@ -296,8 +298,36 @@ private:
     }
   }
 
+  // What tells a function from others of its name: where it is declared; without debug information, where it lies.
+  std::string declaration_of(uint32_t module, uint64_t offset, const Namer::Place &place) {
+    if (!place.file.empty())
+      return fmt::format("{}:{}", place.file, place.function_line);
+    const std::optional<uint64_t> begin = symbols_.function_begin(module, offset);
+    return begin ? fmt::format("{:#x}", *begin) : "";
+  }
+
+  // Files have functions of one name where these are their own (`static`).
+  void tell_apart() {
+    std::map<std::pair<uint32_t, std::string>, size_t> of_name;
+    std::map<std::tuple<uint32_t, std::string, std::string>, size_t> of_file;
+    for (const auto &[key, number] : function_at_) {
+      const ValueFunction &function = result_.functions[number];
+      of_name[{function.module, function.name}]++;
+      of_file[{function.module, function.name, base_name(function.file)}]++;
+    }
+    for (const auto &[key, number] : function_at_) {
+      ValueFunction &function = result_.functions[number];
+      if (of_name[{function.module, function.name}] == 1)
+        continue;
+      const std::string file = base_name(function.file);
+      const std::string &declared = std::get<2>(key);
+      function.told_apart =
+          of_file[{function.module, function.name, file}] == 1 ? file : base_name(declared);
+    }
+  }
+
   // Nothing, if the query does not ask for it.
-  std::optional<size_t> function_of(uint32_t module, const Namer::Place &place) {
+  std::optional<size_t> function_of(uint32_t module, uint64_t offset, const Namer::Place &place) {
     const std::string &path = profile_.modules[module].path;
     const auto [memory, of_memory] = memory_and_function(path);
     const bool is_named = !place.linkage_name.empty() && of_memory.empty();
@@ -305,8 +335,9 @@ private:
     if (name.find(query_.function) == std::string::npos &&
         place.linkage_name.find(query_.function) == std::string::npos)
       return std::nullopt;
+    const std::string declared = is_named ? declaration_of(module, offset, place) : "";
     const auto [known, is_new] = function_at_.try_emplace(
-        {module, is_named ? place.linkage_name : name}, result_.functions.size());
+        {module, is_named ? place.linkage_name : name, declared}, result_.functions.size());
     if (is_new) {
       ValueFunction &function = result_.functions.emplace_back();
       function.module = module;
@@ -426,9 +457,11 @@ private:
   image::Symbols &symbols_;
   Namer namer_;
   ValuesResult result_;
-  std::vector<ValueExecutable> executables_;                       // by module
-  std::map<std::pair<uint32_t, std::string>, size_t> function_at_; // by module and name
-  std::map<Key, std::pair<size_t, size_t>> instruction_at_;        // function, instruction
+  std::vector<ValueExecutable> executables_; // by module
+  // By module, name, and what tells it from others of its name.
+  std::map<std::tuple<uint32_t, std::string, std::string>, size_t>
+      function_at_;                                         // by module and name
+  std::map<Key, std::pair<size_t, size_t>> instruction_at_; // function, instruction
 };
 
 } // namespace

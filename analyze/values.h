@@ -56,6 +56,8 @@ struct ValueFunction {
   uint32_t module = 0; // index in Profile::modules
   std::string module_path;
   std::string name, linkage_name, file;
+  // What tells it from others of its name in the module, "a.c"; empty: it has the name alone.
+  std::string told_apart;
   uint32_t line = 0;
   uint64_t interrupts = 0, executions = 0;
   std::vector<ValueInstruction> instructions; // by offset

@@ -76,7 +76,8 @@ std::string name_of(const ValueFunction &function, const SameBuilds &same_builds
   const bool is_by_address = function.linkage_name.empty() && function.name.starts_with(base + "+");
   return (is_by_address && !same_builds.contains(file)) || function.name == base + " (no symbol)"
              ? file + " (no symbol)"
-             : function.name;
+         : function.told_apart.empty() ? function.name
+                                       : fmt::format("{} ({})", function.name, function.told_apart);
 }
 
 std::map<std::string, std::string> build_ids(const ValuesResult &result,
@@ -94,7 +95,7 @@ std::map<Key, Side> sides_of(const ValuesResult &result, const SameBuilds &same_
     const std::string file = file_of(function.module_path, program);
     const std::string linked = function.linkage_name.empty()
                                    ? name_of(function, same_builds, program)
-                                   : function.linkage_name;
+                                   : function.linkage_name + function.told_apart;
     std::map<std::string, unsigned> numbers;
     for (const ValueInstruction &instruction : function.instructions) {
       const std::string place =

@@ -21,6 +21,7 @@ struct Frame {
   std::string linkage_name; // as in the symbol table; empty where nothing is known
   std::string file;         // empty if unknown, as are the lines 0
   uint32_t line = 0, column = 0;
+  std::string function_file; // where the function is declared
   uint32_t function_start_line = 0;
   std::string module;   // path
   uint64_t address = 0; // in the module's ELF image: the call, not the return address

@@ -199,6 +199,8 @@ struct Symbols::State {
     frame.file = known(info.FileName);
     frame.line = info.Line;
     frame.column = info.Column;
+    // LLVM does not find it of some functions that GCC has compiled: mostly it is the file of their code.
+    frame.function_file = known(info.StartFileName.empty() ? info.FileName : info.StartFileName);
     frame.function_start_line = info.StartLine;
     frame.module = path;
     frame.address = address;

@@ -40,7 +40,8 @@ private:
 
   // An object or a list whose values are being added.
   struct Node {
-    std::string text; // equal for equal ones: what its values stand for, behind the keys of an object
+    std::string
+        text; // equal for equal ones: what its values stand for, behind the keys of an object
     size_t values = 0;        // where they begin in it
     std::vector<size_t> ends; // of each value
 

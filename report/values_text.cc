@@ -92,9 +92,9 @@ void header(const ValuesResult &result, std::string &out, const Style &style) {
 }
 
 // Samples by file or function, in the order that they have.
-template <class Item>
+template <class Item, class Name>
 std::string time_text(const char *question, const char *what, const std::vector<Item> &items,
-                      size_t top, uint64_t all, std::string Item::*name, const Style &style) {
+                      size_t top, uint64_t all, const Style &style, const Name &name) {
   Table table;
   table.column("samples", Align::right);
   table.column("share", Align::right);
@@ -103,7 +103,7 @@ std::string time_text(const char *question, const char *what, const std::vector<
   for (size_t i = 0; i < rows; i++)
     table.row({count(items[i].interrupts),
                percent(double(items[i].interrupts) / double(std::max<uint64_t>(all, 1))),
-               printable(items[i].*name)});
+               name(items[i])});
   return "\n" + style.strong(question) + "\n" + table.text(style) +
          more_text(items.size() - rows, style);
 }
@@ -141,6 +141,17 @@ void limits(const ValuesResult &result, std::string &out, const Style &style) {
                     "the cache afterwards, and has\n  displaced something else, so a few loads "
                     "look nearer or farther than they are.") +
         "\n";
+}
+
+// What stands behind its name: the module and the source file, where others have that name.
+std::string apart_text(const ValuesResult &result, const ValueFunction &function) {
+  const bool is_elsewhere = std::ranges::any_of(result.functions, [&](const ValueFunction &other) {
+    return other.name == function.name && other.module != function.module;
+  });
+  std::string others = is_elsewhere ? analyze::base_name(function.module_path) : "";
+  if (!function.told_apart.empty())
+    others += (others.empty() ? "" : ", ") + function.told_apart;
+  return others.empty() ? "" : fmt::format(" ({})", printable(others));
 }
 
 // How much a list's values could tell: the certain share of the first one, by how often the code runs.
@@ -212,11 +223,13 @@ std::string callers_text(const ValuesResult &result, unsigned top, const Style &
           most = &*list;
       }
     if (instructions > 1 && rows++ < top)
-      callers.row({count(most->values), brief_function(function.name, 24)}, [most](unsigned width) {
-        return fitting(
-            [most](size_t number) { return shares_text(most->hot, *most, false, number); }, 4,
-            width);
-      });
+      callers.row(
+          {count(most->values), brief_function(function.name, 24) + apart_text(result, function)},
+          [most](unsigned width) {
+            return fitting(
+                [most](size_t number) { return shares_text(most->hot, *most, false, number); }, 4,
+                width);
+          });
   }
   if (rows == 0)
     return "";
@@ -231,9 +244,12 @@ std::string values_text(const ValuesResult &result, unsigned top, const Style &s
   const auto all = double(std::max<uint64_t>(result.samples, 1));
   if (result.executables.size() > 1)
     out += time_text("Which files does the time go to?", "file", result.executables, top ? top : 8,
-                     result.samples, &analyze::ValueExecutable::path, style);
+                     result.samples, style,
+                     [](const analyze::ValueExecutable &file) { return printable(file.path); });
   out += time_text("Which functions does the time go to?", "function", result.functions,
-                   top ? top : 10, result.samples, &ValueFunction::name, style);
+                   top ? top : 10, result.samples, style, [&](const ValueFunction &function) {
+                     return printable(function.name) + apart_text(result, function);
+                   });
 
   std::vector<Row> hot;
   for (const ValueFunction &function : result.functions)
@@ -255,7 +271,8 @@ std::string values_text(const ValuesResult &result, unsigned top, const Style &s
   const size_t shown = std::min<size_t>(top ? top : 20, hot.size());
   for (size_t i = 0; i < shown; i++) {
     const Row &row = hot[i];
-    values.row({count(row.list->values), brief_function(row.function->name, 24),
+    values.row({count(row.list->values),
+                brief_function(row.function->name, 24) + apart_text(result, *row.function),
                 shortened(row.instruction->text, 34)},
                [&row](unsigned width) { return fitting_hot_text(*row.list, width); });
   }
@@ -326,8 +343,8 @@ std::string conflicts_text(const ValuesResult &result, unsigned top, const Style
   table.column("load", Align::left);
   table.column("store", Align::left);
   const size_t rows = std::min<size_t>(top ? top : 20, result.conflicts.size());
-  auto line = [](const ValueFunction &function, const ValueInstruction &instruction) {
-    return brief_function(function.name, 20) +
+  auto line = [&](const ValueFunction &function, const ValueInstruction &instruction) {
+    return brief_function(function.name, 20) + apart_text(result, function) +
            (instruction.line ? fmt::format(":{}", instruction.line) : std::string());
   };
   auto text = [](const ValueInstruction &instruction) {
