@@ -8,6 +8,7 @@
 // runs once more without us: only a status that is another one then is our fault.
 
 #include "base/fail.h"
+#include "base/folder_lock.h"
 #include "base/shell_words.h"
 #include "base/units.h"
 #include "cli/program_command.h"
@@ -92,6 +93,8 @@ int record(const RecordArguments &arguments) {
   std::vector<fs::path> made;
   const fs::path folder =
       make_folder(arguments.output, arguments.choice.command.front(), getpid(), made);
+  const base::FolderLock lock(
+      folder); // the moved code of another recording would be in place of ours
   trace::RecordingSettings settings = settings_of(arguments.choice, folder);
   const fs::path file = folder / kTraceFile;
   trace::TraceWriter writer(file, static_cast<uint32_t>(getpid()), arguments.choice.command);
@@ -192,6 +195,13 @@ int check(const RecordArguments &arguments) {
                                        "ended what a thread was logging"
                                      : "");
   say_untraced(uint32_t(comparison.untraced_threads()), 2, "trace check: "); // both logs
+  if (was_asked_to_end(status.wait_status)) {
+    std::fprintf(stderr,
+                 "assay: trace check: a signal ended the program (SIG%s); what it would have done "
+                 "after that was not compared\n",
+                 sigabbrev_np(WTERMSIG(status.wait_status)));
+    end_like(status.wait_status);
+  }
   return comparison.unpaired() || comparison.untraced_threads() ? 1 : 0;
 }
 

@@ -91,7 +91,33 @@ WhyUnmoved Movability::by_graph(const Routine &routine, const FlowGraph &graph) 
   }
   if (is_restartable(routine))
     return WhyUnmoved::restartable;
+  if (catches_faults(graph))
+    return WhyUnmoved::catches_faults;
   return WhyUnmoved::moved;
+}
+
+// A landing pad to which no call leads: of instructions that fault (-fnon-call-exceptions), whose handler throws.
+bool Movability::catches_faults(const FlowGraph &graph) const {
+  const auto &pads = executable_.landing_pads();
+  if (pads.empty())
+    return false;
+  std::vector<uint64_t> begins, all;
+  for (const binary::Block &block : graph.blocks)
+    if (!block.is_dispatch())
+      begins.push_back(graph.instructions_of(block).front().address);
+  for (const Instruction &instruction : graph.code.instructions)
+    all.push_back(instruction.address);
+  std::ranges::sort(begins);
+  std::ranges::sort(all);
+  auto pad = std::ranges::lower_bound(pads, all.empty() ? 0 : all.front(), {},
+                                      &image::LandingPad::call_end);
+  for (; pad != pads.end() && !all.empty() && pad->call_begin <= all.back(); ++pad) {
+    const auto within = std::ranges::lower_bound(all, pad->call_begin);
+    if (within != all.end() && *within < pad->call_end &&
+        !std::ranges::binary_search(begins, pad->pad))
+      return true;
+  }
+  return false;
 }
 
 // The kernel compares where a thread is with where the sequence lies: moved, it would never be begun anew.

@@ -49,6 +49,7 @@ private:
   bool has_relative_target(const binary::Instruction &instruction) const;
   bool asks_caller(const binary::Instruction &instruction, const binary::FlowGraph &graph) const;
   bool is_restartable(const binary::Routine &routine) const;
+  bool catches_faults(const binary::FlowGraph &graph) const;
   bool has_computed_address(const binary::Instruction &instruction) const;
 
   const image::Executable &executable_;

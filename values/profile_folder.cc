@@ -17,13 +17,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace values {
 namespace {
@@ -57,21 +52,7 @@ void ProfileFolder::hold() {
   if (error)
     base::fail("{}: the folder for profiles cannot be made: {}; choose another one with -o",
                folder_, error.message());
-  const int lock = open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool is_writable = lock >= 0 && access(folder_.c_str(), W_OK) == 0;
-  const int why_not = errno;
-  if (!is_writable || flock(lock, LOCK_EX | LOCK_NB) != 0) {
-    if (lock >= 0)
-      close(lock);
-    if (!is_writable)
-      base::fail("{}: this folder cannot be written: {}; choose another one with -o", folder_,
-                 std::strerror(why_not));
-    base::fail("{}: another recording writes to this folder; end it, or choose another one with -o",
-               folder_);
-  }
-  if (lock_ >= 0)
-    close(lock_);
-  lock_ = lock;
+  lock_ = base::FolderLock(folder_);
   remove_parts();
 }
 
@@ -89,20 +70,10 @@ void ProfileFolder::remove_parts() {
 }
 
 // Somebody may have removed it, or another one may be at its path.
-bool ProfileFolder::is_held() const {
-  struct stat there = {}, held = {};
-  return stat(folder_.c_str(), &there) == 0 && fstat(lock_, &held) == 0 &&
-         there.st_ino == held.st_ino && there.st_dev == held.st_dev;
-}
-
-ProfileFolder::~ProfileFolder() {
-  if (lock_ >= 0)
-    close(lock_);
-}
 
 std::string ProfileFolder::add(ProfilePart part) {
   const fs::path file = fs::path(folder_) / part.file, aside = file.string() + kDamagedExtension;
-  if (!is_held())
+  if (!lock_.is_of(folder_))
     hold();
   profile::Profile sum;
   std::string said;

@@ -6,6 +6,7 @@
 // removed. What goes is a loss, in the file itself or in system.assay.
 #pragma once
 
+#include "base/folder_lock.h"
 #include "values/profile_parts.h"
 
 #include <cstdint>
@@ -19,7 +20,6 @@ public:
 
   // Makes the folder, and keeps others from writing there as long as it lives. Throws Failure.
   ProfileFolder(std::string folder, uint64_t max_bytes);
-  ~ProfileFolder();
   ProfileFolder(const ProfileFolder &) = delete;
   ProfileFolder &operator=(const ProfileFolder &) = delete;
 
@@ -36,10 +36,9 @@ public:
 private:
   void hold();
   void remove_parts();
-  bool is_held() const;
   std::string folder_;
   uint64_t max_bytes_;
-  int lock_ = -1;
+  base::FolderLock lock_;
   uint64_t removed_values_ = 0;
 };
 

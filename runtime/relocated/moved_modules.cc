@@ -198,8 +198,8 @@ const MovedModule *move_module(const char *path, uint64_t bias, const ElfW(Phdr)
   fill(code, *header, bias, first_id);
   if (sys::failed(sys::call(SYS_mprotect, (long)code, (long)size, PROT_READ | PROT_EXEC)) ||
       !protect_code(bias, headers, count, PROT_WRITE)) {
-    say("the system forbids changed code, so the program is not traced; allow executable memory "
-        "(SELinux: execmem, execmod)");
+    say("the system forbids changed code, so a file of the program is not traced; allow it "
+        "(SELinux: execmem, execmod; systemd: MemoryDenyWriteExecute; prctl: PR_SET_MDWE)");
     sys::unmap(code, size);
     return nullptr;
   }
