@@ -174,6 +174,40 @@ void describe_run(ObjectsResult &result, const profile::Profile &profile) {
                               "compare; look at their profiles one by one");
 }
 
+// What `new T[n]` keeps before the first element, where these have destructors: their number, in as many bytes as T
+// is aligned to, eight at least.
+bool may_be_cookie(const ObjectRow &row, uint64_t bytes) {
+  const bool is_c = !row.alloc_stack.empty() && row.alloc_stack[row.owner].file.ends_with(".c");
+  return !is_c && (bytes == 8 || bytes == 16 || bytes == 32 || bytes == 64);
+}
+
+// Where in its type an offset of the object lies. Nothing: no member of the type is there, as far as is known.
+std::optional<uint64_t> offset_in_type(const ObjectRow &row, uint64_t offset) {
+  const uint64_t size = row.layout->size, rest = row.sums.size_max % size;
+  if (row.layout->flexible_array())
+    return offset;
+  if (row.sums.size_min % size != rest || (rest && !may_be_cookie(row, rest)) ||
+      row.sums.size_max < size)
+    return offset < size ? std::optional(offset) : std::nullopt;
+  return offset < rest ? std::nullopt : std::optional((offset - rest) % size);
+}
+
+// What lies in [offset, offset + bytes) of the object: "key", "x, y"; empty if nothing is known of it.
+std::string name_of_words(const ObjectRow &row, uint64_t offset, uint64_t bytes) {
+  const std::optional<uint64_t> begin =
+      row.layout->size ? offset_in_type(row, offset) : std::nullopt;
+  std::string names;
+  for (const image::Member &member : row.layout->members) {
+    const uint64_t member_bytes = &member == row.layout->flexible_array()
+                                      ? UINT64_MAX / 2
+                                      : std::max<uint64_t>(member.size, 1);
+    if (begin && !member.name.empty() && member.offset < *begin + bytes &&
+        *begin < member.offset + member_bytes)
+      names += (names.empty() ? "" : ", ") + member.name;
+  }
+  return names;
+}
+
 // Definitions of the types that cost the most.
 void find_layouts(ObjectsResult &result, const profile::Profile &profile) {
   constexpr size_t kMax = 64;
@@ -198,7 +232,7 @@ void find_layouts(ObjectsResult &result, const profile::Profile &profile) {
     if (row.is_array() && row.cell_bytes > ASSAY_WORD_BYTES)
       continue; // a cell may be of any of its members
     for (ObjectWord &word : row.words)
-      word.name = name_of_words(row.layout, word.offset, row.cell_bytes);
+      word.name = name_of_words(row, word.offset, row.cell_bytes);
   }
 }
 
@@ -213,21 +247,7 @@ double ObjectRow::line_used_share() const {
 }
 
 bool ObjectRow::is_array() const {
-  return layout && layout->size && sums.size_max >= 2 * layout->size;
-}
-
-std::string name_of_words(const image::StructLayout *layout, uint64_t offset, uint64_t bytes) {
-  if (!layout || layout->size == 0 || bytes > layout->size)
-    return "";
-  offset %= layout->size;
-  std::string names;
-  for (const image::Member &member : layout->members) {
-    if (member.name.empty() || member.offset >= offset + bytes ||
-        member.offset + std::max<uint64_t>(member.size, 1) <= offset)
-      continue;
-    names += (names.empty() ? "" : ", ") + member.name;
-  }
-  return names;
+  return layout && layout->size && !layout->flexible_array() && sums.size_max >= 2 * layout->size;
 }
 
 std::string object_kind_text(const ObjectRow &row) {

@@ -117,10 +117,6 @@ std::string why_no_objects(const profile::Profile &profile);
 // Adds the findings to a result whose rows are complete (objects() calls it).
 void find_object_findings(ObjectsResult &result);
 
-// What lies in [offset, offset + bytes) of an object of this type: "key", "pos.x, pos.y"; empty if
-// nothing is known of it. Objects longer than the type are arrays of it.
-std::string name_of_words(const image::StructLayout *layout, uint64_t offset, uint64_t bytes);
-
 // "`node` objects from make at list.c:12", "the global `table`".
 std::string object_kind_text(const ObjectRow &row);
 

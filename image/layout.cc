@@ -52,20 +52,38 @@ Member member_of(const llvm::DWARFDie &die) {
   return member;
 }
 
+constexpr unsigned kMaxNested = 8; // bases of bases, anonymous structs within others
+
+// Of a record that begins so far behind, and of those in it that have no name: their members are
+// called as if they were its own.
+void add_members(const llvm::DWARFDie &die, uint64_t begin, unsigned depth,
+                 std::vector<Member> &members) {
+  for (llvm::DWARFDie child : die.children()) {
+    const bool is_static = child.find(llvm::dwarf::DW_AT_external).has_value() ||
+                           child.find(llvm::dwarf::DW_AT_declaration).has_value();
+    if ((child.getTag() != llvm::dwarf::DW_TAG_member || is_static) &&
+        child.getTag() != llvm::dwarf::DW_TAG_inheritance)
+      continue;
+    // The pointer to the table of virtual functions is a member without a name of the user's.
+    Member member = member_of(child);
+    member.offset += begin;
+    const bool is_known =
+        !child.find(llvm::dwarf::DW_AT_virtuality); // where a virtual base lies, the object says
+    if (member.name.empty() && is_known && depth < kMaxNested)
+      if (auto type = child.getAttributeValueAsReferencedDie(llvm::dwarf::DW_AT_type)
+                          .resolveTypeUnitReference())
+        add_members(type, member.offset, depth + 1, members);
+    members.push_back(std::move(member));
+  }
+}
+
 StructLayout layout_of(const llvm::DWARFDie &die, std::string name, uint64_t size) {
   StructLayout layout;
   layout.name = std::move(name);
   layout.size = size;
   layout.file = die.getDeclFile(llvm::DILineInfoSpecifier::FileLineInfoKind::AbsoluteFilePath);
   layout.line = static_cast<uint32_t>(die.getDeclLine());
-  for (llvm::DWARFDie child : die.children()) {
-    bool is_static = child.find(llvm::dwarf::DW_AT_external).has_value() ||
-                     child.find(llvm::dwarf::DW_AT_declaration).has_value();
-    if ((child.getTag() == llvm::dwarf::DW_TAG_member && !is_static) ||
-        child.getTag() == llvm::dwarf::DW_TAG_inheritance)
-      layout.members.push_back(member_of(child));
-    // The pointer to the table of virtual functions is a member without a name of the user's.
-  }
+  add_members(die, 0, 0, layout.members);
   base::stable_sort(layout.members,
                     [](const Member &a, const Member &b) { return a.offset < b.offset; });
   return layout;
@@ -108,6 +126,13 @@ void walk_debug_info(const std::string &path, const std::set<std::string> &names
 }
 
 } // namespace
+
+const Member *StructLayout::flexible_array() const {
+  if (members.empty())
+    return nullptr;
+  const Member &last = members.back();
+  return last.type.ends_with("[]") || last.type.ends_with("[0]") ? &last : nullptr;
+}
 
 uint64_t StructLayout::hole_bytes() const {
   uint64_t covered_to = 0, holes = 0;

@@ -10,7 +10,7 @@
 namespace image {
 
 struct Member {
-  std::string name; // empty for a base class or an anonymous member
+  std::string name; // empty for a base class or an anonymous member, whose own members follow
   std::string type;
   uint64_t offset = 0, size = 0;
 };
@@ -21,6 +21,9 @@ struct StructLayout {
   std::string file;
   uint32_t line = 0;
   std::vector<Member> members; // by offset; bit fields share offsets
+
+  // An array without a size at the end, which takes what is left of the object; null: it has none.
+  const Member *flexible_array() const;
 
   // Bytes of the struct that belong to no member, padding at the end included.
   uint64_t hole_bytes() const;

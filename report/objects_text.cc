@@ -246,8 +246,7 @@ std::string word_map(const ObjectRow &row, const Style &style) {
   std::string text;
   // Of records that do not lie alike in each 64 bytes, that would be a mixture.
   constexpr uint64_t kLineBytes = 64;
-  const bool is_mixed =
-      row.is_array() && kLineBytes % row.layout->size && row.layout->size % kLineBytes;
+  const bool is_mixed = row.is_array() && kLineBytes % row.layout->size;
   if (!row.positions.empty() && !is_mixed) {
     text += style.faint(fmt::format("  within each 64 bytes, over the whole object:")) + "\n";
     text += map_lines(row.positions, columns, style);
