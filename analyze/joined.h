@@ -27,6 +27,7 @@ struct ToolFindings {
   std::string tool;
   std::span<const Finding> findings;
   bool is_filtered = true; // else a filter did not keep what is about other things out of them
+  double run_share = 1;    // of the time of all processes, that of the one whose findings they are
 };
 
 // What the tools have said of one program; null: that tool has no answer. A join refers to them:

@@ -79,7 +79,7 @@ private:
       for (const Finding &finding : from.findings) {
         Part part{from.tool, finding, 0, from.is_filtered, finding.about.type};
         part.finding.about.type = type_key(finding.about.type);
-        part.weight = worth_.of(part.finding);
+        part.weight = worth_.of(part.finding) * from.run_share;
         parts_.push_back(std::move(part));
       }
   }
@@ -218,18 +218,29 @@ private:
     return count == 1 ? only : by_type;
   }
 
+  // Several processes say the same: the one with the most of it says it for all. Their shares of the run add up.
+  static void add_up_processes(std::vector<Part> &group) {
+    using Same = std::tuple<std::string, std::string, std::string, std::string, std::string,
+                            uint32_t, std::string>;
+    std::map<Same, double> weights;
+    auto same = [](const Part &part) {
+      const Subject &about = part.finding.about;
+      return Same{part.tool,  part.finding.rule, about.type,    about.members,
+                  about.site, about.line,        about.function};
+    };
+    for (const Part &part : group)
+      weights[same(part)] += part.weight;
+    std::set<Same> said;
+    std::erase_if(group, [&](Part &part) {
+      part.weight = std::min(weights[same(part)], 1.0);
+      return !said.insert(same(part)).second;
+    });
+    base::stable_sort(group, [](const Part &a, const Part &b) { return a.weight > b.weight; });
+  }
+
   void put(std::vector<Part> group) {
     base::stable_sort(group, [](const Part &a, const Part &b) { return a.weight > b.weight; });
-    // Several processes say the same.
-    std::set<std::tuple<std::string, std::string, std::string, std::string, std::string, uint32_t,
-                        std::string>>
-        said;
-    std::erase_if(group, [&](const Part &part) {
-      const Subject &about = part.finding.about;
-      return !said.insert({part.tool, part.finding.rule, about.type, about.members, about.site,
-                           about.line, about.function})
-                  .second;
-    });
+    add_up_processes(group);
     const JoinedRow *row = row_of(group);
     JoinedFinding joined;
     const Part &lead = group.front();

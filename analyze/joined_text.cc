@@ -46,10 +46,12 @@ std::string bytes(double amount) {
 }
 
 // "phase 3 (62 % of the run)", "the run".
-std::string which(const JoinedPhase &phase) {
-  return phase.whole_run() ? "the run"
-                           : fmt::format("phase {} ({} of the run)", phase.number,
-                                         base::format_share(phase.time_share()));
+std::string which(const JoinedPhase &phase, bool is_of_several) {
+  const std::string whole =
+      is_of_several ? fmt::format("process {}", phase.set->process.pid) : "the run";
+  return phase.whole_run() ? whole
+                           : fmt::format("phase {} ({} of {})", phase.number,
+                                         base::format_share(phase.time_share()), whole);
 }
 
 std::string fit(const JoinedPhase &phase) {
@@ -61,8 +63,9 @@ std::string fit(const JoinedPhase &phase) {
         (!exceeded || cache.bytes > exceeded->bytes))
       exceeded = &cache;
   std::string text;
-  if (double(at_a_time) < .9 * double(set.bytes(phase.phase->lines)))
-    text = fmt::format(", {} of it at a time", bytes(double(at_a_time)));
+  const auto in_all = double(set.bytes(phase.phase->lines));
+  if (double(at_a_time) < .9 * in_all)
+    text = fmt::format(" at a time, {} in all", bytes(in_all));
   if (exceeded)
     text += fmt::format(", which does not fit in {} ({})", exceeded->name,
                         bytes(double(exceeded->bytes)));
@@ -101,12 +104,12 @@ std::string JoinedText::message(const Parts &group, const JoinedRow *row) const 
     return lead.finding.message;
   const JoinedPhase &phase = result_.phases[row->set->phase];
   const Phase &lines = *phase.phase;
-  if (double(row->set->phase_lines) < kMinPhaseShare * double(lines.lines))
+  if (double(row->set->phase_lines) < kMinPhaseShare * double(lines.mean_lines))
     return lead.finding.message;
-  return fmt::format("{} works on {}{}; {} of it is {}{}", which(phase),
-                     bytes(double(phase.set->bytes(lines.lines))), fit(phase),
-                     bytes(double(phase.set->bytes(row->set->phase_lines))), subject_text(*row),
-                     used_text(*row));
+  return fmt::format(
+      "{} works on {}{}; {} of it is {}{}", which(phase, result_.from.workingsets->size() > 1),
+      bytes(double(phase.set->bytes(lines.mean_lines))), fit(phase),
+      bytes(double(phase.set->bytes(row->set->phase_lines))), subject_text(*row), used_text(*row));
 }
 
 std::string JoinedText::action(const Parts &group, const JoinedRow *row) {

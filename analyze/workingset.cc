@@ -172,7 +172,6 @@ private:
     for (size_t phase = 0; phase < result_.phases.size(); phase++)
       for (size_t i = result_.phases[phase].first; i <= result_.phases[phase].last; i++)
         phase_of[i] = phase;
-    std::vector<Sums> sums(result_.phases.size());
     struct PhaseLines {
       size_t phase = SIZE_MAX;
       uint64_t lines = 0, before = 0; // of that phase, and of the one before it
@@ -189,23 +188,33 @@ private:
       Phase &phase = result_.phases[number];
       phase.lines += count(fresh);
       phase.shared_with_previous += count(fresh & state.before);
-      each_number(fresh, group.owners,
-                  [&](uint32_t owner, uint64_t lines) { sums[number][owner] += count(lines); });
     });
-    for (size_t number = 0; number < result_.phases.size(); number++) {
-      Phase &phase = result_.phases[number];
-      phase.owners = ranked(sums[number]);
-      double sum = 0, length = 0;
-      for (size_t i = phase.first; i <= phase.last; i++) {
-        if (!phase.is_left_out(i)) {
-          sum += double(result_.snapshots[i].lines) * result_.snapshots[i].weight();
-          length += result_.snapshots[i].weight();
-        }
-        phase.most_lines = std::max(phase.most_lines, result_.snapshots[i].lines);
-      }
-      phase.mean_lines =
-          length > 0 ? static_cast<uint64_t>(sum / length) : 0; // nothing was touched
+    for (Phase &phase : result_.phases)
+      measure_means(phase);
+  }
+
+  // Not of the lines that it touched in all, which several may have owned one after the other.
+  void measure_means(Phase &phase) const {
+    double sum = 0, length = 0;
+    std::unordered_map<uint32_t, double> of_owner;
+    for (size_t i = phase.first; i <= phase.last; i++) {
+      const SnapshotRow &row = result_.snapshots[i];
+      phase.most_lines = std::max(phase.most_lines, row.lines);
+      if (phase.is_left_out(i))
+        continue;
+      sum += double(row.lines) * row.weight();
+      length += row.weight();
+      for (const OwnerCount &each : row.owners)
+        of_owner[each.owner] += double(each.lines) * row.weight();
     }
+    if (length <= 0)
+      return; // nothing was touched
+    phase.mean_lines = static_cast<uint64_t>(sum / length);
+    Sums means;
+    for (const auto &[owner, lines] : of_owner)
+      if (lines >= length)
+        means[owner] = static_cast<uint64_t>(lines / length);
+    phase.owners = ranked(means);
   }
 
   void filter_owners() {

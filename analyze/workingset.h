@@ -67,7 +67,7 @@ struct Phase {
   uint64_t mean_lines = 0;           // of its snapshots, but for those that are left out
   uint64_t most_lines = 0;           // of its snapshots
   uint64_t shared_with_previous = 0; // lines that the phase before used too
-  std::vector<OwnerCount> owners;    // of its distinct lines, most first
+  std::vector<OwnerCount> owners;    // mean lines, as mean_lines; most first
   std::vector<std::pair<std::string, size_t>>
       functions; // where threads were, in how many snapshots
   size_t own_snapshots() const { return last - first + 1 - left_out.size(); }

@@ -55,8 +55,8 @@ const OwnerCount *to_name(const WorkingSetResult &result, const Phase &phase) {
   auto named = std::find_if(phase.owners.begin(), phase.owners.end(), [&](const OwnerCount &each) {
     return result.owners[each.owner].kind != "memory";
   });
-  bool enough =
-      named != phase.owners.end() && double(named->lines) >= kMinOwnerShare * double(phase.lines);
+  bool enough = named != phase.owners.end() &&
+                double(named->lines) >= kMinOwnerShare * double(phase.mean_lines);
   return enough ? &*named : nullptr;
 }
 
@@ -73,7 +73,7 @@ struct PhaseFacts {
 
 PhaseFacts facts_of(const WorkingSetResult &result, const Phase &phase, const OwnerCount &owner) {
   PhaseFacts facts{&phase, &owner};
-  facts.owner_share = double(owner.lines) / double(phase.lines);
+  facts.owner_share = double(owner.lines) / double(phase.mean_lines);
   uint64_t lines = 0, later_lines = 0, shared = 0, fresh = 0, pages = 0;
   for (size_t i = phase.first; i <= phase.last; i++) {
     const SnapshotRow &row = result.snapshots[i];

@@ -56,8 +56,13 @@ public:
 
   void put(analyze::ToolResults &results) const override {
     results.workingsets = &results_;
+    uint64_t all = 0;
     for (const analyze::WorkingSetResult &result : results_)
-      results.findings.push_back({"workingset", result.findings, false});
+      all += result.length();
+    all = std::max<uint64_t>(all, 1);
+    for (const analyze::WorkingSetResult &result : results_)
+      results.findings.push_back(
+          {"workingset", result.findings, false, double(result.length()) / double(all)});
   }
 
 private:

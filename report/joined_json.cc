@@ -121,7 +121,7 @@ Json phase_json(const JoinedResult &result, const JoinedPhase &phase, unsigned t
     Json own = owner_json(*owner.owner);
     own["lines"] = owner.lines;
     own["bytes"] = set.bytes(owner.lines);
-    own["lines_share"] = lines.lines ? double(owner.lines) / double(lines.lines) : 0;
+    own["lines_share"] = lines.mean_lines ? double(owner.lines) / double(lines.mean_lines) : 0;
     own["used_share"] = row ? or_null(row->used_share()) : Json(nullptr);
     own["used_by"] = row ? or_null(std::string(row->used_by())) : Json(nullptr);
     own["accesses"] =

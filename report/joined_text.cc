@@ -188,12 +188,12 @@ private:
       cells.push_back(std::move(name));
       table.row(std::move(cells));
     };
-    add({std::to_string(phase.number), base::format_share(phase.time_share()), bytes(lines.lines),
-         phase.fits, "", ""},
+    add({std::to_string(phase.number), base::format_share(phase.time_share()),
+         bytes(lines.mean_lines), phase.fits, "", ""},
         nullptr, lines.functions.empty() ? "" : analyze::short_name(lines.functions.front().first));
     for (size_t i = 0; i < std::min(kMaxOwners, phase.owners.size()); i++) {
       const analyze::PhaseOwner &owner = phase.owners[i];
-      if (double(owner.lines) < kMinShare * double(lines.lines))
+      if (double(owner.lines) < kMinShare * double(lines.mean_lines))
         break;
       const JoinedRow *row = owner.row ? &result_.sites[*owner.row] : nullptr;
       add({"", "", bytes(owner.lines), "", row ? used(row->used_share()) : "",

@@ -114,15 +114,16 @@ private:
     for (size_t i = 0; i < shown; i++) {
       const Phase &phase = result_.phases[i];
       uint64_t begin = result_.snapshots[phase.first].when.begin;
-      table.row(
-          {time(begin), duration(double(result_.length(phase))), bytes(phase.mean_lines),
-           bytes(phase.lines),
-           base::format_share(double(phase.shared_with_previous) /
-                              double(std::max<uint64_t>(phase.lines, 1))),
-           phase.functions.empty()
-               ? ""
-               : brief_function(phase.functions.front().first, kPhaseFunctionColumns)},
-          [this, &phase](unsigned width) { return owner_list(phase.owners, phase.lines, width); });
+      table.row({time(begin), duration(double(result_.length(phase))), bytes(phase.mean_lines),
+                 bytes(phase.lines),
+                 base::format_share(double(phase.shared_with_previous) /
+                                    double(std::max<uint64_t>(phase.lines, 1))),
+                 phase.functions.empty()
+                     ? ""
+                     : brief_function(phase.functions.front().first, kPhaseFunctionColumns)},
+                [this, &phase](unsigned width) {
+                  return owner_list(phase.owners, phase.mean_lines, width);
+                });
     }
     out_ += table.text(style_);
     out_ += more_text(result_.phases.size() - shown, style_);
