@@ -73,6 +73,20 @@ std::string stable_id(const HeapContextRow &row) {
   return hash.text();
 }
 
+// Call stacks whose objects lived one after the other have peaks that add up to more than the program ever held.
+void bound_peaks(HeapResult &result) {
+  uint64_t most = result.peak_live_bytes;
+  for (const HeapContextRow &context : result.contexts)
+    most = std::max(most, context.sums.peak_bytes);
+  auto bound = [most](auto &rows) {
+    for (auto &row : rows)
+      row.sums.peak_bytes = std::min(row.sums.peak_bytes, most);
+  };
+  bound(result.sites);
+  bound(result.types);
+  bound(result.modules);
+}
+
 bool allocated_by_instrumented(const profile::Profile &profile, profile::StackId stack) {
   const auto &frames = profile.stack(stack).frames;
   return !frames.empty() && frames.front().module.known() &&
@@ -249,6 +263,7 @@ HeapResult heap(const profile::Profile &profile, image::Symbols &symbols, const 
       group_by(result.contexts, [](const HeapContextRow &row) { return row.owner_frame().module; });
   find_layouts(result.types, profile);
   describe_coverage(result, profile);
+  bound_peaks(result);
   describe_names(result, profile);
   result.globals = globals(profile, symbols, result.block_bytes);
   std::erase_if(result.globals, [&](const GlobalRow &row) { return !filter.keeps(row); });

@@ -39,7 +39,8 @@ struct HeapSums {
   AssayHib all;  // freed and live, joined; the live ones as if freed at the last walk
   AssayHib live; // the live ones alone
   AssayHibHistograms histograms;
-  uint64_t peak_bytes = 0; // of one context; summed in groups, then an upper bound
+  uint64_t peak_bytes =
+      0; // of one context; of groups an upper bound: their sum, or all that the program held
   uint64_t at_peak_bytes = 0;
   uint64_t suppressed_count = 0, suppressed_bytes = 0; // of the live ones: known leaks
 

@@ -159,11 +159,12 @@ void over_reserve(HeapResult &result, const HeapContextRow &row) {
                    base::format_bytes(mean), base::format_bytes(touched), grown),
        h.realloc_count
            ? fmt::format("shrink it to what it holds when it is complete (realloc, "
-                         "shrink_to_fit), or reserve about {} at once, if nobody but counted code "
-                         "uses it",
+                         "shrink_to_fit), or, if only its begin is used, and by nobody but counted "
+                         "code, reserve about {} at once",
                          base::format_bytes(touched))
            : fmt::format("shrink it to what it holds when it is complete (realloc, "
-                         "shrink_to_fit), or ask for about {}, if nobody but counted code uses it",
+                         "shrink_to_fit), or, if only its begin is used, and by nobody but counted "
+                         "code, ask for about {}",
                          base::format_bytes(touched)),
        doubts_about_size(result)});
 }

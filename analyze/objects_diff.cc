@@ -21,7 +21,8 @@ void add(std::map<Key, ObjectChange> &rows, const ObjectsResult &result,
     const std::string name = is_heap ? short_name(row.alloc_stack[row.owner].function) : row.name;
     ObjectChange &change = rows[{row.kind, name, row.type}];
     change.kind = row.kind;
-    change.name = is_heap ? brief_place(row.alloc_stack[row.owner]) : row.name;
+    if ((change.*side).count == 0) // the first one costs the most
+      change.name = is_heap ? brief_place(row.alloc_stack[row.owner]) : row.name;
     change.type = row.type;
     change.unit_bytes = row.unit_bytes;
     assay_object_sums_add(&(change.*side), &row.sums);

@@ -42,8 +42,9 @@ void add(Owners &owners, const WorkingSetResult &result, OwnerChange::Side Owner
   for (const OwnerRow &row : result.owner_rows) {
     const OwnerName &owner = result.owners[row.owner];
     OwnerChange &change = owners[place_of(owner)];
-    change.owner = owner;
     OwnerChange::Side &side = change.*which;
+    if (side.mean_bytes == 0) // the first one has the most
+      change.owner = owner;
     side.mean_bytes += row.mean_lines * double(result.line_bytes);
     side.most_bytes = std::max(side.most_bytes, result.bytes(row.most_lines));
   }

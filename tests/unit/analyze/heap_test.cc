@@ -188,7 +188,7 @@ TEST(HeapFindings, OverReserveIsFoundAndIsNotAWastedLine) {
   EXPECT_NE(result.findings[0].message.find("7.50 MiB of the 10.0 MiB"), std::string::npos);
   EXPECT_NE(result.findings[0].evidence.find("70 calls of realloc"), std::string::npos);
   // A library may fill what counted code does not touch: no size is advised without that condition.
-  EXPECT_NE(result.findings[0].action.find("reserve about 256 KiB at once, if nobody but counted"),
+  EXPECT_NE(result.findings[0].action.find("code, reserve about 256 KiB at once"),
             std::string::npos);
   EXPECT_EQ(result.findings[0].qualified_by, std::vector<std::string>{"uncounted_use"});
   EXPECT_EQ(analyze::ranked(result.sites, analyze::heap_question("reserve")).size(), 1u);
@@ -201,7 +201,7 @@ TEST(HeapFindings, OneSiteGetsOneAdvice) {
   auto result = analyze_it(profile_of(o, 10));
   ASSERT_EQ(result.findings.size(), 1u);
   EXPECT_EQ(result.findings[0].rule, "cold_bytes");
-  EXPECT_NE(result.findings[0].action.find("or ask for about 256 KiB"), std::string::npos);
+  EXPECT_NE(result.findings[0].action.find("code, ask for about 256 KiB"), std::string::npos);
 }
 
 TEST(HeapFindings, NotAllIsNot100Percent) {
