@@ -138,6 +138,73 @@ for (const name of ['heap', 'workingset', 'fields', 'objects', 'values', 'report
   await page.close();
 }
 
+// Adds rows to a list of the document: `of` are objects of the same keys.
+function addRows(tables, key, of) {
+  const keys = Object.keys(of[0]), table = tables.tables.length;
+  tables.tables.push({ keys, columns: keys.map((each) => of.map((row) => row[each])) });
+  listOf(tables, key).push(...of.map((_, row) => [table, row]));
+}
+
+// Each finding leads to rows that it is about, in the view that has them, or nowhere.
+async function followFindings(name, to) {
+  const page = await open(name, '#findings');
+  for (const [at, [view, table, title, cell]] of to.entries()) {
+    await page.click('#tab-findings');
+    const button = page.locator(`.findings li:nth-child(${at + 1}) button`);
+    assert.equal(await button.count(), view ? 1 : 0, `${name} ${at}`);
+    if (!view) continue;
+    await button.click();
+    assert.equal(await page.getAttribute(`#tab-${view}`, 'aria-selected'), 'true', `${name} ${at}`);
+    const cells = await column(page, table, title);
+    assert(cells.length > 0 && cells.every((each) => each === cell), `${name} ${at}: ${cells}, not ${cell}`);
+  }
+  await page.close();
+}
+{
+  const found = { rule: 'any', message: 'it is so', location: '', evidence: '', action: 'this' };
+  const { site, type } = json('report').findings[0];
+  await followFindings('report', [['report-sites', 'sites', 'site', site]]);
+  altered('report', 'report-types', (tables) => {
+    listOf(tables, 'findings').length = 0;
+    addRows(tables, 'findings', [{ ...found, type, site: null }, { ...found, type, site: 'gone' }, { ...found, type: 'gone', site: null }, { ...found, type: null, site: null }]);
+  });
+  await followFindings('report-types', [['report-types', 'types', 'type', type], ['report-types', 'types', 'type', type], [], []]);
+
+  const whole = 'bool impl::(anonymous namespace)::make<char*, int>(char*&, int)', line = json('heap').findings[0].location.replace('main', '');
+  altered('heap', 'heap-named', (tables) => {
+    for (const all of columnsOf(tables, 'function')) for (const at in all) if (all[at] === 'main') all[at] = whole;
+    for (const all of columnsOf(tables, 'location')) all.fill(`impl::(anonymous namespace)::make${line}`);
+    listOf(tables, 'findings').length = 1;
+    addRows(tables, 'findings', [{ ...found, location: `impl::(anonymous namespace)::other${line}` }]);
+  });
+  await followFindings('heap-named', [['heap-sites', 'allocation sites', 'where', whole + line], []]);
+
+  const owner = json('workingset').owners[0].name;
+  altered('workingset', 'workingset-found', (tables) => addRows(tables, 'findings', [{ ...found, location: owner }, { ...found, location: 'gone at it.c:1' }]));
+  await followFindings('workingset-found', [...json('workingset').findings.map((each) => ['workingset-owners', 'owners', 'owner', each.location]), ['workingset-owners', 'owners', 'owner', owner], []]);
+
+  const struct = json('fields').structs.find((each) => each.name === 'Order');
+  altered('fields', 'fields-found', (tables) => {
+    listOf(tables, 'findings').length = 0;
+    addRows(tables, 'findings', [{ ...found, location: `Order pages.cc:${struct.line}` }, { ...found, location: 'Order other.cc:1' }]);
+  });
+  await followFindings('fields-found', [['fields-structs', 'structs', 'struct', 'Order'], []]);
+  await followFindings('objects', json('objects').findings.map((each) => ['objects-groups', 'groups of objects', 'group', each.location]));
+
+  const called = json('values').executables[0].instructions[0].function;
+  altered('values', 'values-found', (tables) => {
+    listOf(tables, 'findings').length = 0;
+    addRows(tables, 'findings', [{ ...found, location: `${called} pages.cc:30` }]);
+  });
+  await followFindings('values-found', [['values-functions', 'functions', 'function', called]]);
+  const missing = json('trace-cache').instructions.find((each) => each.file);
+  altered('trace-cache', 'trace-cache-found', (tables) => {
+    listOf(tables, 'findings').length = 0;
+    addRows(tables, 'findings', [{ ...found, location: `${missing.function} ${missing.file.replace(/.*\//, '')}:${missing.line}` }]);
+  });
+  await followFindings('trace-cache-found', [['cache-instructions', 'instructions', 'where', `${missing.function} at ${missing.file.replace(/.*\//, '')}:${missing.line}`]]);
+}
+
 // A finding leads to its row.
 {
   const page = await open('heap', '#findings');
@@ -160,6 +227,47 @@ for (const name of ['heap', 'workingset', 'fields', 'objects', 'values', 'report
   const [first] = json('report').findings;
   assert.match(await report.innerText('.findings li:first-child'), new RegExp(`at stake: ${String(first.weight_share * 100).slice(0, 2)}[.\\d]* % of the run`));
   await report.close();
+}
+
+// What is missing is said as the reports in text do: how much of what.
+{
+  altered('heap', 'heap-losses', (tables) => addRows(tables, 'losses', [[1, 'runs'], [3, 'processes'], [1, 'processes'], [1, 'sets of fields'], [2, 'sets of fields'], [1, 'pools or events']].map(([count, unit]) => ({ kind: 'any', count, unit, why: 'had too much', remedy: 'have less' }))));
+  const page = await open('heap-losses');
+  const said = await page.$$eval('.losses li', (all) => all.map((each) => each.textContent));
+  for (const counted of ['1 run', '3 processes', '1 process', '1 set of fields', '2 sets of fields', '1 pool or event']) assert(said.includes(`${counted}: had too much; have less`), `${counted}: ${said}`);
+  await page.close();
+}
+
+// Of several programs the header does not name one.
+{
+  altered('heap', 'heap-programs', (tables) => {
+    const [table, row] = tables.root, { keys, columns } = tables.tables[table];
+    tables.tables.push({ keys: [...keys], columns: columns.map((each) => [each[row]]) });
+    keys.push('programs');
+    columns.push(columns[0].map(() => [-1, tables.lists.length]));
+    tables.lists.push([[tables.tables.length - 1, 0], [tables.tables.length - 1, 0]]);
+  });
+  const page = await open('heap-programs');
+  const { build_id } = json('heap').program;
+  assert.match(await page.innerText('header'), /2 programs: pages, pages/);
+  assert(!(await page.innerText('header')).includes(build_id));
+  await page.selectOption('select[aria-label="program"]', { index: 1 });
+  assert((await page.innerText('header')).includes(build_id));
+  await page.close();
+}
+
+// Objects: where a cell is larger than a line, a row is many lines and holds its cells.
+{
+  altered('objects', 'objects-large', (tables) => {
+    for (const all of columnsOf(tables, 'cell_bytes')) all.fill(128);
+    for (const all of columnsOf(tables, 'accessed_share')) { const of = tables.tables.find((each) => each.columns.includes(all)), offsets = of.columns[of.keys.indexOf('offset')]; offsets.forEach((offset, at) => (offsets[at] = offset * 32)); }
+  });
+  const page = await open('objects-large', '#objects-groups');
+  await page.locator('tr.opens').first().click();
+  assert.match(await page.innerText('.words figcaption'), /^A row is 32 lines, 2 KiB; a cell is 128 bytes/);
+  const outside = await page.$$eval('.word', (all) => all.filter((each) => each.getBoundingClientRect().right > each.parentElement.getBoundingClientRect().right + 1).length);
+  assert.equal(outside, 0, 'cells outside their row');
+  await page.close();
 }
 
 // Working set: one process at a time, by its id.
@@ -202,7 +310,7 @@ for (const name of ['heap', 'workingset', 'fields', 'objects', 'values', 'report
   await page.waitForSelector('.chart canvas');
   const over = await page.locator('.u-over').boundingBox();
   await page.mouse.move(over.x + over.width - 3, over.y + over.height / 2);
-  assert.equal(await page.innerText('.u-legend .u-series:first-child .u-value'), '3 s');
+  assert.equal(await page.innerText('.u-legend .u-series:first-child .u-value'), '0 us to 3 s');
   const colours = await page.$eval('.chart canvas', (canvas) => {
     const { width, height } = canvas, data = canvas.getContext('2d').getImageData(0, 0, width, height).data;
     let coloured = 0;
@@ -211,7 +319,35 @@ for (const name of ['heap', 'workingset', 'fields', 'objects', 'values', 'report
   });
   assert(colours > 0.1, `nothing is drawn of the only period: ${colours}`);
   await page.mouse.click(over.x + over.width - 3, over.y + over.height / 2);
-  assert.match(await page.innerText('.chosen'), /to 3000000/);
+  assert.match(await page.innerText('.chosen'), / from 0 us to 3 s/);
+  await page.close();
+}
+
+// Working set: all of a step is its period's; no owner is taken out of the stack.
+{
+  altered('workingset', 'workingset-steps', (tables) => {
+    listOf(tables, 'snapshots').forEach(([table, row], at) => {
+      for (const [key, value] of [['begin', at * 1e6], ['end', (at + 1) * 1e6]]) tables.tables[table].columns[tables.tables[table].keys.indexOf(key)][row] = value;
+    });
+  });
+  const page = await open('workingset-steps', '#workingset-time');
+  const over = await page.locator('.u-over').boundingBox(), periods = json('workingset').snapshots.length;
+  assert(periods > 1, 'several periods');
+  const time = (at) => (at ? `${at} s` : '0 us');
+  for (const at of [0, periods - 2, periods - 1])
+    for (const part of [0.1, 0.4, 0.6, 0.9]) {
+      const x = over.x + (over.width * (at + part)) / periods, y = over.y + over.height / 2;
+      await page.mouse.move(x, y);
+      assert.equal(await page.innerText('.u-legend .u-series:first-child .u-value'), `${time(at)} to ${time(at + 1)}`);
+      await page.mouse.click(x, y);
+      assert((await page.innerText('.chosen')).includes(` from ${time(at)} to ${time(at + 1)}`), `${at + part}: ${await page.innerText('.chosen')}`);
+    }
+  await page.mouse.move(0, 0);
+  const drawn = () => page.$eval('.chart canvas', (canvas) => canvas.toDataURL());
+  const before = await drawn();
+  await page.locator('.u-legend .u-series:last-child th').click();
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  assert((await drawn()) === before, 'a click in the legend changes the stack');
   await page.close();
 }
 

@@ -3,11 +3,12 @@
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { h } from './dom';
+import { brief } from './format';
 
 export interface Curve {
   name: string;
   values: (number | null)[];
-  shown?: (number | null)[]; // what the legend says, where the curve is a sum
+  shown?: (number | null)[]; // what the legend says, where the curve is a sum: of all, so that none can be hidden
   fill?: boolean;
   steps?: boolean;
 }
@@ -38,7 +39,8 @@ function untilEnd({ x, end, curves, choose, ...more }: ChartOptions): ChartOptio
 
 export function chart(options: ChartOptions): HTMLElement {
   const { x, curves, showX, showY, logX, isBytes, levels = [], choose } = untilEnd(options);
-  const holder = h('div', { class: 'chart' });
+  const isStacked = curves.some((curve) => curve.shown), hasSteps = curves.some((curve) => curve.steps);
+  const holder = h('div', { class: isStacked ? 'chart stacked' : 'chart' });
   const style = getComputedStyle(document.documentElement);
   const ink = style.getPropertyValue('--ink').trim(), line = style.getPropertyValue('--line').trim();
   const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
@@ -54,10 +56,12 @@ export function chart(options: ChartOptions): HTMLElement {
         { ...axis, values: (_, ticks) => ticks.map((tick) => (tick === null ? '' : showX(tick))), ...(logX ? { space: 60 } : {}) },
         { ...axis, size: 90, ...(isBytes ? { incrs: Array.from({ length: 50 }, (_, power) => 2 ** power) } : {}), values: (_, ticks) => ticks.map(showY) },
       ],
+      // Of steps, the one that the pointer is in; else the nearest point.
+      cursor: hasSteps ? { dataIdx: (_, __, nearest, value) => (nearest > 0 && x[nearest] > value ? nearest - 1 : nearest) } : {},
       series: [
-        { label: 'at', value: (_, value) => (value === null ? '' : showX(value)) },
+        { label: 'at', value: (_, value, __, index) => (value === null || index === null ? '' : hasSteps && index + 1 < x.length ? `${showX(value)} to ${showX(x[index + 1])}` : showX(value)) },
         ...curves.map((curve, at) => ({
-          label: curve.name,
+          label: h('span', { title: curve.name }, brief(curve.name)),
           stroke: kColours[at % kColours.length],
           width: 1.5,
           fill: curve.fill ? kColours[at % kColours.length] : undefined,
@@ -92,7 +96,8 @@ export function chart(options: ChartOptions): HTMLElement {
     [x, ...curves.map((curve) => curve.values)],
     holder,
   );
-  if (choose) plot.over.addEventListener('click', () => { if (plot.cursor.idx !== null && plot.cursor.idx !== undefined) choose(plot.cursor.idx); });
+  if (choose) plot.over.addEventListener('click', () => { const index = plot.cursor.idxs?.[0]; if (index !== null && index !== undefined) choose(index); });
+  if (isStacked) holder.querySelector('.u-legend')!.addEventListener('click', (event) => event.stopPropagation(), { capture: true });
   const fit = new ResizeObserver(() => { if (holder.clientWidth > 100) plot.setSize({ width: holder.clientWidth, height: 320 }); });
   fit.observe(holder);
   return holder;

@@ -1,10 +1,10 @@
 // assay fields: structs as they lie in memory, line by line, with heat; fields that are used together.
 
 import { Row, isRow, number, rows, text } from './document';
-import { bytes, count, share } from './format';
+import { baseName, bytes, count, share } from './format';
 import { h, heat, logarithmic } from './dom';
 import { table, figures, words } from './table';
-import { View, definitions } from './view';
+import { View, definitions, exactly, heatScale } from './view';
 
 const kLine = 64;
 const kMaxAffinityFields = 24;
@@ -26,7 +26,7 @@ function drawing(struct: Row): HTMLElement {
         return h('span', { class: field ? 'cell' : 'cell hole', title: label, style: `left:${(from / kLine) * 100}%;width:${((to - from) / kLine) * 100}%;${field ? heat(logarithmic(accesses(field), most)) : ''}` }, field && to - from >= 4 ? shortName(field) : '');
       }))));
   }
-  return h('figure', { class: 'struct' }, h('figcaption', {}, `A row is a cache line of ${kLine} bytes if the struct begins at one; darker fields are accessed more (logarithmic), hatched bytes belong to no field.`), ...lines);
+  return h('figure', { class: 'struct' }, h('figcaption', {}, `A row is a cache line of ${kLine} bytes if the struct begins at one. Accesses: `, heatScale('few', 'many'), ' (logarithmic); hatched bytes belong to no field.'), ...lines);
 }
 
 function affinity(struct: Row): HTMLElement | null {
@@ -68,8 +68,10 @@ function structDetail(struct: Row): HTMLElement {
 
 export function fieldsViews(document: Row): View[] {
   const sharing = rows(document.sharing);
+  const field = (row: Row) => `${text(row, 'struct')}::${text(row, 'short_field') || text(row, 'field')}`;
   const views: View[] = [
     { id: 'fields-structs', title: 'Structs', question: 'Which fields are hot, which lie beside them, which are used together? A row opens to the drawing of its struct.',
+      about: (finding) => text(finding, 'rule') === 'false_sharing' ? '' : exactly(rows(document.structs).filter((row) => `${text(row, 'name')} ${baseName(text(row, 'file'))}:${number(row, 'line')}` === text(finding, 'location')).map((row) => text(row, 'name'))),
       make: (filter) => table({ name: 'structs', rows: rows(document.structs), filter, sort: 'accesses', open: structDetail, columns: [
         figures('accesses', 'accesses', count, { bar: true }),
         figures('size', 'size', bytes),
@@ -80,11 +82,12 @@ export function fieldsViews(document: Row): View[] {
         { title: 'file', value: (row) => `${text(row, 'file')}:${number(row, 'line')}` },
       ] }) },
   ];
-  if (sharing.length) views.push({ id: 'fields-sharing', title: 'False sharing', question: 'Which fields are written by several threads on one line?', 
+  if (sharing.length) views.push({ id: 'fields-sharing', title: 'False sharing', question: 'Which fields are written by several threads on one line?',
+    about: (finding) => exactly(sharing.map(field).filter((each) => text(finding, 'rule') === 'false_sharing' && text(finding, 'message').replace('elements of ', '').startsWith(`${each} `))),
     make: (filter) => table({ name: 'false sharing', rows: sharing, filter, sort: 'changes', columns: [
       figures('changes', 'changes', count, { bar: true, help: 'of the writer of the line, in sampled windows' }),
       { title: 'where', value: (row) => row.same_object === true ? 'in one object' : 'in neighbours in memory' },
-      { title: 'field', value: (row) => `${text(row, 'struct')}::${text(row, 'short_field') || text(row, 'field')}` },
+      { title: 'field', value: field },
       { title: 'and', value: (row) => `${text(row, 'other_struct')}::${text(row, 'other_short_field') || text(row, 'other_field')}` },
     ] }) });
   return views;

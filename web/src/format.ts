@@ -25,6 +25,9 @@ export const byteSeconds = (byteMicroseconds: number) => `${bytes(byteMicrosecon
 export const share = (value: number) => `${threeDigits(value * 100)} %`;
 // As it is typed into a shell.
 export const shellCommand = (words: string[]) => words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`)).join(' ');
+// "1 run" of the unit "runs", "2 sets of fields".
+const singular = (word: string) => word.replace(/(ss|x|ch|sh)es$|s$/, '$1');
+export const counted = (number: number, unit: string) => `${number} ${number === 1 ? unit.replace(/^.*?(?= of |$)/, (nouns) => nouns.split(' ').map(singular).join(' ')) : unit}`;
 export const baseName = (path: string) => path.slice(path.lastIndexOf('/') + 1);
 
 // `function at file:line`, as all reports name a frame.
@@ -32,6 +35,25 @@ export function frame(of: Row): string {
   const name = text(of, 'function') || text(of, 'address') || '?';
   const file = text(of, 'file');
   return file ? `${name} at ${baseName(file)}:${number(of, 'line')}` : name;
+}
+
+// Whether a finding's place, `make at a.cc:3`, is the one that a row names with the whole of the function: `int make<int>(int) at a.cc:3`.
+export function isPlace(place: string, whole: string): boolean {
+  const at = place.lastIndexOf(' at '), name = /[\w~]+(?=\W*$)/.exec(place.slice(0, Math.max(at, 0)));
+  return place === whole || (name !== null && whole.endsWith(place.slice(at)) && whole.slice(0, at - place.length).includes(name[0]));
+}
+
+// A long name without parameters, template arguments and outer scopes: `impl::make at a.cc:3`.
+export function brief(name: string): string {
+  if (name.length <= 40) return name;
+  const [, whole, where = ''] = /^(.*?)( (?:at|in) \S+)?$/.exec(name)!;
+  let kept = whole.replace(/\(anonymous namespace\)::|\[abi:\w+\]/g, '');
+  for (let before = ''; before !== kept; ) {
+    before = kept;
+    kept = kept.replace(/\([^()]*\)|<[^<>]*>/g, '');
+  }
+  if (whole.includes('(')) kept = kept.replace(/( const| volatile| &&?)+$/, '').trim().replace(/^.* (?!new|delete)/, ''); // and what it returns
+  return kept.split('::').slice(-2).join('::') + where;
 }
 
 // What a key of the document says about its unit decides how its number is shown.

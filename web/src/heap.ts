@@ -1,12 +1,12 @@
 // assay heap: allocation sites, the call tree, types, live bytes over time.
 
 import { Row, number, rows, text, isRow } from './document';
-import { byteSeconds, bytes, count, frame, microseconds, share } from './format';
+import { byteSeconds, bytes, count, frame, isPlace, microseconds, share } from './format';
 import { h } from './dom';
 import { chart } from './chart';
 import { flame, Measure } from './flame';
 import { Column, table, figures, numberIf, words } from './table';
-import { View, bars, definitions, stack, titled } from './view';
+import { View, bars, definitions, exactly, stack, titled } from './view';
 
 const mean = (row: Row, key: string) => (number(row, 'alloc_count') ? number(row, `${key}.total`) / number(row, 'alloc_count') : 0);
 
@@ -82,11 +82,13 @@ export function heapViews(document: Row): View[] {
     { title: 'live bytes at the end', of: (row) => number(row, 'live_bytes'), show: bytes },
   ];
   if (accesses) measures.splice(2, 0, { title: 'accesses', of: (row) => ofAccesses(row, 'access_count.total'), show: count }, { title: 'untouched bytes × time', of: (row) => ofAccesses(row, 'cold_byte_us'), show: byteSeconds });
+  const where = (row: Row) => (isRow(row.site) ? frame(row.site) : text(row, 'origin'));
   const views: View[] = [
     {
       id: 'heap-sites', title: 'Allocations', question: 'Which allocations are large, hot, cold or short-lived? A row opens to its call stacks.',
       make: (filter) => table({ name: 'allocation sites', rows: sites, filter, sort: 'bytes', open: (site) => contextsOfSite(document, site),
-        columns: [...columns(accesses), words('type', 'type'), { title: 'where', value: (row) => (isRow(row.site) ? frame(row.site) : text(row, 'origin')) }] }),
+        columns: [...columns(accesses), words('type', 'type'), { title: 'where', value: where }] }),
+      about: (finding) => exactly(sites.map(where).filter((each) => isPlace(text(finding, 'location'), each))),
     },
     { id: 'heap-tree', title: 'Call tree', question: 'Who allocates? Callers stand above what they call; a click makes a frame the whole, Escape goes back.', make: () => flame(contexts, measures) },
     { id: 'heap-types', title: 'Types', question: 'Which types fill the heap?', make: (filter) => table({ name: 'types', rows: rows(document.types), filter, sort: 'bytes', columns: [...columns(accesses), { title: 'type', value: (row) => text(row, 'name') || 'unknown' }] }) },

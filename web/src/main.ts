@@ -3,7 +3,7 @@
 import './style.css';
 import { Row, embeddedDocument, isRow, number, rows, text } from './document';
 import { h } from './dom';
-import { baseName, bytes, count, share, shellCommand } from './format';
+import { baseName, bytes, count, counted, share, shellCommand } from './format';
 import { diffViews, everything } from './data';
 import { fieldsViews } from './fields';
 import { heapViews } from './heap';
@@ -37,17 +37,22 @@ function evidence(finding: Row): HTMLElement[] {
   return facts.map((fact) => h('p', {}, h('b', {}, `${text(fact, 'tool')}: `), text(fact, 'text')));
 }
 
-function findings(of: Row, show: (filter: string) => void): HTMLElement {
+// The view that has the rows that a finding is about, and the filter that leaves these.
+function rowsAbout(finding: Row, views: View[]): { view: View; filter: string } | undefined {
+  return views.map((view) => ({ view, filter: view.about?.(finding) ?? '' })).find(({ filter }) => filter);
+}
+
+function findings(of: Row, views: View[], show: (view: View, filter: string) => void): HTMLElement {
   const all = rows(of.findings);
   if (all.length === 0) return h('p', { class: 'empty' }, 'No finding: nothing stands out, or too little was measured to say so.');
   return h('ol', { class: 'findings' }, ...all.map((finding) => {
     const caveats = Array.isArray(finding.qualified_by) ? finding.qualified_by.join(', ') : '';
-    const place = text(finding, 'location'), name = place.replace(/^.* in /, '').split(' ')[0].replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+    const place = text(finding, 'location'), about = rowsAbout(finding, views);
     return h('li', {}, h('h3', {}, text(finding, 'message')), ...evidence(finding), h('p', { class: 'advice' }, `do: ${text(finding, 'action')}`),
       rows(finding.facts).length ? h('p', {}, `at stake: ${share(number(finding, 'weight_share'))} of the run`) : null,
       h('p', { class: 'note' }, `saves up to ${text(finding, 'saves.unit') === 'bytes' ? bytes(number(finding, 'saves.amount')) : `${count(number(finding, 'saves.amount'))} ${text(finding, 'saves.unit')}`}; rule ${text(finding, 'rule')}`,
         caveats ? `; less certain because of: ${caveats}` : ''),
-      place ? h('button', { type: 'button', click: () => show(name) }, `show ${place}`) : null);
+      place || about ? h('p', {}, `${place} `, about && h('button', { type: 'button', click: () => show(about.view, about.filter) }, `show in ${about.view.title}`)) : null);
   }));
 }
 
@@ -60,16 +65,24 @@ function uncovered(of: Row): string[] {
     nameless.length ? `no symbols, so functions are shown as addresses: ${nameless.map(baseName).join(', ')}` : ''].filter(Boolean);
 }
 
+// "3 processes: what happened; what to do", as the reports in text say it.
+function lossText(loss: Row): string {
+  const times = number(loss, 'count'), unit = text(loss, 'unit'), what = text(loss, 'why') || text(loss, 'kind'), remedy = text(loss, 'remedy');
+  return (unit ? `${counted(times, unit)}: ${what}` : times > 1 ? `${what} (${count(times)})` : what) + (remedy ? `; ${remedy}` : '');
+}
+
 function header(of: Row, name: string): HTMLElement {
-  const program = isRow(of.program) ? of.program : {}, machine = isRow(of.machine) ? of.machine : {};
+  const programs = rows(of.programs).map((each) => baseName(text(each, 'program.path')));
+  const program = isRow(of.program) && programs.length < 2 ? of.program : {}, machine = isRow(of.machine) ? of.machine : {};
   const path = text(program, 'path') || text(of, 'path');
   const command = Array.isArray(program.arguments) ? shellCommand(program.arguments.map(String)) : path;
   const losses = rows(of.losses), notes = [...uncovered(of), ...(Array.isArray(of.notes) ? of.notes : [])];
-  document.title = `assay ${name}${path ? `: ${baseName(path)}` : ''}`;
+  document.title = `assay ${name}${programs.length > 1 ? `: ${programs.length} programs` : path ? `: ${baseName(path)}` : ''}`;
   return h('header', {}, h('h1', {}, `assay ${name}`), command ? h('p', { class: 'command' }, h('code', {}, command)) : null,
+    programs.length > 1 ? h('p', {}, `${programs.length} programs: ${programs.join(', ')}`) : null,
     h('p', { class: 'note' }, [text(machine, 'cpu_model'), number(machine, 'cpus') ? `${number(machine, 'cpus')} processors` : '', text(program, 'build_id') ? `build id ${text(program, 'build_id')}` : ''].filter(Boolean).join(', ')),
     text(of, 'unit') ? h('p', { class: 'note' }, `What is counted: ${text(of, 'unit')}.`) : null,
-    losses.length + notes.length ? h('div', { class: 'losses', role: 'note' }, h('strong', {}, 'Not measured: '), h('ul', {}, ...losses.map((loss) => h('li', {}, `${text(loss, 'why') || text(loss, 'kind')} (${count(number(loss, 'count'))})`)), ...notes.map((note) => h('li', {}, isRow(note) ? text(note, 'message') || JSON.stringify(note) : String(note))))) : null);
+    losses.length + notes.length ? h('div', { class: 'losses', role: 'note' }, h('strong', {}, 'Not measured: '), h('ul', {}, ...losses.map((loss) => h('li', {}, lossText(loss))), ...notes.map((note) => h('li', {}, isRow(note) ? text(note, 'message') || JSON.stringify(note) : String(note))))) : null);
 }
 
 // What is shown one at a time: all programs and each of them, or each process.
@@ -95,7 +108,7 @@ function page(root: Row): HTMLElement {
 function viewsOf(of: Row): HTMLElement {
   const own = kViews[text(of, 'schema')]?.(of) ?? [];
   const views: View[] = [];
-  if (Array.isArray(of.findings)) views.push({ id: 'findings', title: `Findings (${rows(of.findings).length})`, question: 'What is worth changing?', make: () => findings(of, (filter) => open(views.find((each) => own.includes(each)) ?? views[0], filter)) });
+  if (Array.isArray(of.findings)) views.push({ id: 'findings', title: `Findings (${rows(of.findings).length})`, question: 'What is worth changing?', make: () => findings(of, own, open) });
   views.push(...own, { id: 'data', title: 'All data', question: 'Everything that --format json has.', make: () => everything('document', of) });
   const made = new Map<string, HTMLElement>();
   const panel = h('div', { role: 'tabpanel', id: 'panel', tabindex: -1 });

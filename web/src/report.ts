@@ -3,7 +3,7 @@
 import { Row, number, rows, text } from './document';
 import { bytes, count, microseconds, share } from './format';
 import { Column, figures, table, words } from './table';
-import { View, definitions, titled } from './view';
+import { View, definitions, exactly, titled } from './view';
 
 const list = (row: Row, key: string) => (Array.isArray(row[key]) ? (row[key] as string[]).join(', ') : '');
 const advice = (row: Row) => (row.advice && typeof row.advice === 'object' && !Array.isArray(row.advice) ? list(row.advice, 'first') : '');
@@ -24,9 +24,11 @@ function phaseDetail(phase: Row): HTMLElement {
 export function reportViews(document: Row): View[] {
   const of = (name: string, key: string, named: Column<Row>[]) => (filter: string) =>
     rows(document[key]).length ? table({ name, rows: rows(document[key]), filter, columns: figuresOf(named) }) : titled(`no ${name} were recorded`);
+  const named = (key: string, name: string) => exactly(rows(document[key]).map((row) => text(row, 'name')).filter((each) => each === name));
+  const site = (finding: Row) => named('sites', text(finding, 'site'));
   return [
-    { id: 'report-types', title: 'Types', question: 'Which types bring in the most that is not used?', make: of('types', 'types', [words('type', 'name')]) },
-    { id: 'report-sites', title: 'Sites', question: 'Which allocation sites and variables do?', make: of('sites', 'sites', [words('kind', 'kind'), words('type', 'type'), words('site', 'name')]) },
+    { id: 'report-types', title: 'Types', question: 'Which types bring in the most that is not used?', make: of('types', 'types', [words('type', 'name')]), about: (finding) => (site(finding) ? '' : named('types', text(finding, 'type'))) },
+    { id: 'report-sites', title: 'Sites', question: 'Which allocation sites and variables do?', make: of('sites', 'sites', [words('kind', 'kind'), words('type', 'type'), words('site', 'name')]), about: site },
     { id: 'report-phases', title: 'Phases', question: 'What does each phase work on? A row opens to what fills it.', make: (filter) => table({ name: 'phases', rows: rows(document.phases), filter, open: phaseDetail, columns: [
       figures('process', 'pid', String), figures('phase', 'phase', String), figures('of the run', 'time_share', share, { bar: true }), figures('bytes', 'bytes', bytes, { bar: true }), words('fits in', 'fits_in'), words('in', 'function')] }) },
   ];

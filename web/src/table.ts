@@ -37,6 +37,9 @@ export interface TableOptions<T> {
 
 const kStep = 200; // rows that are drawn at once
 
+// A long name or path may be broken behind its parts, so that the last column is not cut.
+const breakable = (text: string) => h('span', {}, ...text.split(/(?<=::|[/<(,_])/).flatMap((part) => [h('wbr'), part]));
+
 export function table<T>({ name, rows, columns, sort, open, filter = '' }: TableOptions<T>): HTMLElement {
   if (rows.length === 0) return h('p', { class: 'empty' }, `${name}: none`);
   let by = columns.findIndex((column) => column.title === sort);
@@ -85,7 +88,7 @@ export function table<T>({ name, rows, columns, sort, open, filter = '' }: Table
       const value = column.value(row);
       const content = value === null ? '-' : column.show ? column.show(row) : String(value);
       const width = most[at] && value !== null ? ((value as number) / most[at]) * 100 : 0;
-      return h('td', { class: numeric[at] ? 'number' : null, style: column.bar ? `--bar: ${width.toFixed(1)}%` : null, 'data-value': numeric[at] && value !== null ? String(value) : null }, content);
+      return h('td', { class: numeric[at] ? 'number' : null, style: column.bar ? `--bar: ${width.toFixed(1)}%` : null, 'data-value': numeric[at] && value !== null ? String(value) : null }, typeof content === 'string' && !numeric[at] ? breakable(content) : content);
     });
     const line = h('tr', open ? { tabindex: 0, class: 'opens', 'aria-expanded': 'false' } : {}, ...cells);
     if (!open) return line;

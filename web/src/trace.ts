@@ -1,11 +1,11 @@
 // assay trace: counts, simulated caches, reuse distances, the miss-ratio curve.
 
 import { Row, number, rows, text } from './document';
-import { bytes, count, frame, share } from './format';
+import { baseName, bytes, count, frame, share } from './format';
 import { h } from './dom';
 import { chart } from './chart';
 import { Column, table, figures, words } from './table';
-import { View, bars } from './view';
+import { View, bars, exactly } from './view';
 
 const accessColumns: Column<Row>[] = [
   figures('accesses', 'accesses', count, { bar: true }),
@@ -28,6 +28,9 @@ export function countsViews(document: Row): View[] {
 export function cacheViews(document: Row): View[] {
   const levels = rows(document.levels).map((level) => text(level, 'level'));
   const missColumns: Column<Row>[] = levels.map((level) => ({ title: `${level} misses`, value: (row) => number(row, `misses.${level}`), show: (row) => count(number(row, `misses.${level}`)), bar: true }));
+  // Places as findings say them: `sum sums.c:12`, or `sum at 0x4abe in sums`.
+  const isAt = (row: Row, place: string) => place === (text(row, 'file') ? `${text(row, 'function')} ${baseName(text(row, 'file'))}:${number(row, 'line')}` : `${text(row, 'function')} at ${text(row, 'address')} in ${baseName(text(row, 'module'))}`);
+  const cellsAt = (place: string) => rows(document.instructions).filter((row) => isAt(row, place)).map((row) => (text(row, 'file') ? frame(row) : text(row, 'address')));
   return [
     { id: 'cache-levels', title: 'Caches', question: 'What do caches of this machine miss?',
       make: () => table({ name: 'levels', rows: rows(document.levels), columns: [
@@ -38,7 +41,7 @@ export function cacheViews(document: Row): View[] {
         figures('misses', 'misses', count, { bar: true }),
         figures('miss share', 'miss_share', share),
       ] }) },
-    ...['functions', 'instructions'].map((key) => ({ id: `cache-${key}`, title: key === 'functions' ? 'Misses by function' : 'Misses by instruction', question: `Which ${key} miss?`,
+    ...['functions', 'instructions'].map((key) => ({ id: `cache-${key}`, title: key === 'functions' ? 'Misses by function' : 'Misses by instruction', question: `Which ${key} miss?`, about: (finding: Row) => (key === 'instructions' ? exactly(cellsAt(text(finding, 'location'))) : ''),
       make: (filter: string) => table({ name: key, rows: rows(document[key]), filter, sort: `${levels[0]} misses`, columns: [...missColumns, figures('touches', 'touches'), figures('miss share', 'miss_share', share), ...place] }) })),
   ];
 }

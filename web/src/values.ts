@@ -4,7 +4,7 @@ import { Row, number, rows, text } from './document';
 import { count, share } from './format';
 import { h } from './dom';
 import { table, figures } from './table';
-import { View } from './view';
+import { View, exactly } from './view';
 
 function valueBars(list: Row, key: 'hot' | 'strides'): HTMLElement[] {
   return rows(list[key]).slice(0, 4).map((each) => h('span', { class: 'value', style: `--bar: ${number(each, 'value_share') * 100}%`, title: `between ${share(number(each, 'low'))} and ${share(number(each, 'high'))} with 95 % confidence` },
@@ -49,6 +49,7 @@ export function valuesViews(document: Row): View[] {
   const side = (row: Row, key: string) => { const each = row[key] as Row; return each ? `${text(each, 'function')} ${text(each, 'offset')} ${text(each, 'text')}` : ''; };
   const views: View[] = [
     { id: 'values-functions', title: 'Values', question: 'Where does the time go, and which values come again and again? A row opens to its instructions.',
+      about: (finding) => exactly([...functions.keys()].filter((each) => each && text(finding, 'location').startsWith(`${each} `)).sort((a, b) => b.length - a.length).slice(0, 1)),
       make: (filter) => table({ name: 'functions', rows: [...functions], filter, sort: 'samples', open: ([name, all]) => listing(`instructions of ${name}`, [...all].sort((a, b) => parseInt(text(a.instruction, 'offset'), 16) - parseInt(text(b.instruction, 'offset'), 16))), columns: [
         { title: 'samples', value: ([, all]) => samples(all), show: ([, all]) => count(samples(all)), bar: true },
         { title: 'instructions', value: ([, all]) => all.length },

@@ -9,9 +9,16 @@ export interface View {
   title: string;
   question: string;
   make: (filter: string) => HTMLElement;
+  about?: (finding: Row) => string; // the filter that leaves the rows that it is about; '' if the view has none of them
 }
 
 export type Views = (document: Row) => View[];
+
+// The filter that leaves the rows with one of these cells; '' if there are none.
+export function exactly(cells: string[]): string {
+  const each = [...new Set(cells)].filter(Boolean).map((cell) => cell.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  return each.length ? `^(${each.join('|')})$` : '';
+}
 
 export function stack(frames: Row[]): HTMLElement {
   if (frames.length === 0) return h('p', { class: 'empty' }, 'no call stack');
@@ -20,6 +27,11 @@ export function stack(frames: Row[]): HTMLElement {
 
 export function definitions(entries: [string, string | Node][]): HTMLElement {
   return h('dl', { class: 'facts' }, ...entries.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))));
+}
+
+// What the colours of cells mean, in light and in dark.
+export function heatScale(least: string, most: string): HTMLElement {
+  return h('span', {}, `${least} `, h('i', { class: 'scale', 'aria-hidden': 'true' }), ` ${most}`);
 }
 
 export function titled(title: string, ...content: (Node | null)[]): HTMLElement {

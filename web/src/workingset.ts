@@ -5,9 +5,13 @@ import { bytes, count, microseconds, share } from './format';
 import { h } from './dom';
 import { chart, Curve } from './chart';
 import { table, figures, words } from './table';
-import { View, stack, titled } from './view';
+import { View, exactly, stack, titled } from './view';
 
 const kOwnersApart = 7; // the others are drawn as one
+
+// In the unit of the document; axes do without its name.
+const byTime = (document: Row) => text(document, 'time_unit').endsWith('_us');
+const showTime = (document: Row) => (byTime(document) ? microseconds : count);
 
 function overTime(document: Row): HTMLElement {
   const snapshots = rows(document.snapshots), lineSize = number(document, 'line_size') || 64;
@@ -28,14 +32,13 @@ function overTime(document: Row): HTMLElement {
   const parts = [...names.map((name, at) => ({ name, values: raw[at] })), { name: 'all others', values: others }];
   const sums = parts.map((_, upTo) => snapshots.map((__, at) => parts.slice(0, upTo + 1).reduce((sum, part) => sum + part.values[at], 0)));
   const curves: Curve[] = parts.map((part, at) => ({ name: part.name, values: sums[at], shown: part.values, fill: true, steps: true })).reverse();
-  const byTime = text(document, 'time_unit').endsWith('_us');
   const detail = h('div', { class: 'chosen', 'aria-live': 'polite' }, h('p', { class: 'empty' }, 'A click in the chart shows a period: its owners and call stacks.'));
-  const choose = (at: number) => detail.replaceChildren(snapshotDetail(snapshots[at], lineSize));
+  const choose = (at: number) => detail.replaceChildren(snapshotDetail(document, snapshots[at]));
   return h('div', {},
-    chart({ x: snapshots.map((each) => number(each, 'begin')), end: snapshots.length ? number(snapshots[snapshots.length - 1], 'end') : undefined, showX: byTime ? microseconds : count, showY: bytes, isBytes: true, curves, levels: rows(document.caches).map((cache) => ({ name: text(cache, 'name'), value: number(cache, 'bytes') })), choose }),
+    chart({ x: snapshots.map((each) => number(each, 'begin')), end: snapshots.length ? number(snapshots[snapshots.length - 1], 'end') : undefined, showX: showTime(document), showY: bytes, isBytes: true, curves, levels: rows(document.caches).map((cache) => ({ name: text(cache, 'name'), value: number(cache, 'bytes') })), choose }),
     detail,
-    table({ name: 'periods', rows: snapshots, open: (each) => snapshotDetail(each, lineSize), columns: [
-      { title: 'begin', value: (row) => number(row, 'begin'), show: (row) => (byTime ? microseconds : count)(number(row, 'begin')) },
+    table({ name: 'periods', rows: snapshots, open: (each) => snapshotDetail(document, each), columns: [
+      figures('begin', 'begin', showTime(document)),
       figures('bytes', 'bytes', bytes, { bar: true }),
       figures('lines', 'lines'),
       figures('pages', 'pages'),
@@ -45,8 +48,9 @@ function overTime(document: Row): HTMLElement {
     ] }));
 }
 
-function snapshotDetail(snapshot: Row, lineSize: number): HTMLElement {
-  return h('div', { class: 'context' }, h('p', {}, `${bytes(number(snapshot, 'bytes'))} in ${count(number(snapshot, 'lines'))} lines from ${number(snapshot, 'begin')} to ${number(snapshot, 'end')}`),
+function snapshotDetail(document: Row, snapshot: Row): HTMLElement {
+  const lineSize = number(document, 'line_size') || 64, show = showTime(document), unit = byTime(document) ? '' : ` ${text(document, 'time_unit').replace(/^mark$/, 'marks')}`;
+  return h('div', { class: 'context' }, h('p', {}, `${bytes(number(snapshot, 'bytes'))} in ${count(number(snapshot, 'lines'))} lines from ${show(number(snapshot, 'begin'))} to ${show(number(snapshot, 'end'))}${unit}`),
     ownersTable('owners in this period', rows(snapshot.owners), lineSize),
     ...rows(snapshot.stacks).map((each) => titled(`thread ${number(each, 'thread')} was at`, stack(rows(each.stack)))));
 }
@@ -67,13 +71,14 @@ export function workingsetViews(document: Row): View[] {
     { id: 'workingset-time', title: 'Working set', question: 'Which bytes does the program touch, period by period, and who owns them? Dashed lines: the caches of the machine.', make: () => overTime(document) },
     { id: 'workingset-phases', title: 'Phases', question: 'Where does the program change what it works on?',
       make: (filter) => table({ name: 'phases', rows: rows(document.phases), filter, open: (phase) => ownersTable('owners in this phase', rows(phase.owners), lineSize), columns: [
-        figures('begin', 'begin', microseconds),
-        figures('end', 'end', microseconds),
+        figures('begin', 'begin', showTime(document)),
+        figures('end', 'end', showTime(document)),
         { title: 'bytes in a period', value: (row) => number(row, 'mean_lines') * lineSize, show: (row) => bytes(number(row, 'mean_lines') * lineSize), bar: true },
         { title: 'bytes in all', value: (row) => number(row, 'lines') * lineSize, show: (row) => bytes(number(row, 'lines') * lineSize) },
         { title: 'functions', value: (row) => rows(row.functions).slice(0, 4).map((each) => text(each, 'function')).join(', ') },
       ] }) },
     { id: 'workingset-owners', title: 'Owners', question: 'Whose objects, globals and stacks are in the working set?',
+      about: (finding) => exactly(rows(document.owners).map((each) => text(each, 'name')).filter((each) => each === text(finding, 'location'))),
       make: (filter) => table({ name: 'owners', rows: rows(document.owners), filter, sort: 'mean', columns: [
         figures('mean', 'mean_bytes', bytes, { bar: true }),
         figures('most', 'most_bytes', bytes),
