@@ -10,6 +10,8 @@
 
 #include "runtime/core/objects/chunk.h"
 
+#include "abi/shadow.h"
+#include "runtime/core/shadow/shadow_map.h"
 #include "runtime/core/system/arena.h"
 #include "runtime/core/system/syscall.h"
 
@@ -35,8 +37,21 @@ bool ChunkMap::create() {
     map = reserve(kBytes);
   if (groups_ && regions_)
     map_ = (uint8_t *)map;
+  if (map_)
+    note_spans();
   has_barrier_ = register_barrier();
   return exists();
+}
+
+// Only what maps the addresses where programs have objects is in use.
+void ChunkMap::note_spans() const {
+  const auto begin = (uint64_t)map_;
+#define ASSAY_NOTE(window)                                                                         \
+  note_own_span(begin + ASSAY_##window##_BEGIN / kChunkAlign,                                      \
+                begin + ASSAY_##window##_END / kChunkAlign);
+  ASSAY_PROGRAM_WINDOWS(ASSAY_NOTE)
+#undef ASSAY_NOTE
+  note_spare_span(begin, begin + (1ULL << kAddressBits) / kChunkAlign);
 }
 
 bool ChunkMap::begin_window(uintptr_t begin) {

@@ -120,6 +120,7 @@ public:
   }
 
 private:
+  void note_spans() const;
   static uint64_t window_of(const void *block) { return (uintptr_t)block >> kWindowShift; }
   void wait_for_walk(uint64_t window);
   static constexpr unsigned kGroupShift = 32;

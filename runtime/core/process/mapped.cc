@@ -17,6 +17,7 @@
 #include "runtime/core/process/interpose.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/shadow/shadow_map.h"
+#include "runtime/core/system/arena.h"
 #include "runtime/core/system/fork_resets.h"
 #include "runtime/core/system/losses.h"
 #include "runtime/core/system/pages.h"
@@ -184,6 +185,20 @@ bool may_map_at(const void *at, size_t size, bool fixed) {
   return false;
 }
 
+// Something is there: may it be only what is ours, and makes room?
+bool may_take(const void *at, size_t size) {
+  if (this_thread.busy)
+    return false;
+  ReentrancyGuard busy;
+  const uint64_t begin = (uint64_t)at, end = begin + pages(size);
+  if (!is_reserved(begin, end))
+    return false;
+  if (make_room(begin, end))
+    return true;
+  count_loss(ASSAY_LOSS_fixed_mapping, 1);
+  return false;
+}
+
 bool has_shadow(uint64_t start, size_t size) {
   if (assay_in_program_window(start, start + size) || this_thread.busy)
     return true;
@@ -197,10 +212,12 @@ bool has_shadow(uint64_t start, size_t size) {
 void *map(void *at, size_t size, int protection, int flags, int fd, off_t offset,
           const void *frame) {
   constexpr int kNoReplace = 0x100000; // MAP_FIXED_NOREPLACE
-  bool fixed = flags & MAP_FIXED;
+  const bool fixed = flags & MAP_FIXED && !(flags & kNoReplace);
   if (!may_map_at(at, size, fixed))
     return MAP_FAILED;
   long got = sys::call(SYS_mmap, (long)at, (long)size, protection, flags, fd, offset);
+  if (got == -EEXIST && flags & kNoReplace && may_take(at, size))
+    got = sys::call(SYS_mmap, (long)at, (long)size, protection, flags, fd, offset);
   if (sys::failed(got)) {
     errno = (int)-got;
     return MAP_FAILED;

@@ -7,6 +7,7 @@
 #include "runtime/core/system/arena.h"
 #include "runtime/core/system/fork_resets.h"
 #include "runtime/core/system/lock.h"
+#include "runtime/core/system/syscall.h"
 
 namespace assay {
 namespace {
@@ -140,26 +141,50 @@ void note_own_span(uint64_t begin, uint64_t end) {
     mapped.other[mapped.other_count++] = {begin, end};
 }
 
-bool give_way(uint64_t begin, uint64_t end) {
+void note_spare_span(uint64_t begin, uint64_t end) {
   Locked locked(mapped.lock);
-  if (is_in_use({begin, end}))
-    return false;
+  if (mapped.used < kMaxSpans)
+    mapped.spans[mapped.used++] = {begin, end};
+}
+
+namespace {
+
+// Takes [begin, end) out of the spans. Under the lock.
+bool cut_out(uint64_t begin, uint64_t end, bool unmaps) {
   for (int i = 0; i < mapped.used; i++) {
     Span &span = mapped.spans[i];
     if (!overlap(span, {begin, end}))
       continue;
-    uint64_t span_end = span.end;
-    if (span_end > end) { // the part behind, or all of it
+    const Span lost = {begin > span.begin ? begin : span.begin, end < span.end ? end : span.end};
+    if (span.end > end) { // the part behind, or all of it
       if (span.begin < begin && mapped.used == kMaxSpans)
         return false;
       Span &rest = span.begin < begin ? mapped.spans[mapped.used++] : span;
-      rest = {end, span_end};
-      if (&rest == &span)
-        continue;
+      rest = {end, span.end};
+      if (&rest != &span)
+        span.end = lost.begin;
+    } else {
+      span.end = lost.begin;
     }
-    span.end = begin > span.begin ? begin : span.begin;
+    if (unmaps)
+      sys::unmap((void *)lost.begin, lost.end - lost.begin);
   }
   return true;
+}
+
+bool leave(uint64_t begin, uint64_t end, bool unmaps) {
+  Locked locked(mapped.lock);
+  return !is_in_use({begin, end}) && cut_out(begin, end, unmaps);
+}
+
+} // namespace
+
+bool give_way(uint64_t begin, uint64_t end) {
+  return leave(begin, end, false);
+}
+
+bool make_room(uint64_t begin, uint64_t end) {
+  return leave(begin, end, true);
 }
 
 namespace {

@@ -26,10 +26,15 @@ bool map_before_start(uint64_t address);
 
 // Notes a span that was mapped for another purpose, and that the program may not map over.
 void note_own_span(uint64_t begin, uint64_t end);
+// The same of one that it may map over, but for own spans in it.
+void note_spare_span(uint64_t begin, uint64_t end);
 
 // The program is about to map over whatever lies in [begin, end). False if that would be a shadow that is in use:
 // then it may not. A shadow of addresses that nobody has makes room.
 bool give_way(uint64_t begin, uint64_t end);
+
+// The same of a program that maps there only if nothing is there (MAP_FIXED_NOREPLACE): what makes room is unmapped.
+bool make_room(uint64_t begin, uint64_t end);
 
 // The program has got memory at [begin, end). False if code may not access it, because its shadow has no room.
 bool cover_mapping(uint64_t begin, uint64_t end);
