@@ -31,11 +31,15 @@ std::string with_pid(std::string value) {
 }
 
 volatile pid_t program = 0;
+volatile sig_atomic_t last_signal = 0; // that came to us from outside
 
 // What the terminal sends it sends to the program, too; and what the program sends its parent is not for itself.
 void pass_on(int signal, siginfo_t *info, void *) {
   const bool is_of_terminal = (signal == SIGINT || signal == SIGQUIT) && info->si_code > 0;
-  if (!is_of_terminal && info->si_pid != program)
+  if (info->si_pid == program)
+    return;
+  last_signal = signal;
+  if (!is_of_terminal)
     kill(program, signal);
 }
 
@@ -173,6 +177,7 @@ ChildStatus run_child(const std::vector<std::string> &command, const ChildSettin
     signals.give_back();
     become(command, settings, report.ends[1], permission);
   }
+  last_signal = 0;
   signals.pass_to(status.pid);
   lift_own_time_limit();
   close(report.ends[1]);
@@ -203,6 +208,7 @@ ChildStatus run_child(const std::vector<std::string> &command, const ChildSettin
         failure = std::current_exception();
       }
   }
+  status.asked_by = last_signal;
   if (failure)
     std::rethrow_exception(failure);
   if (got == sizeof(error)) {

@@ -26,6 +26,7 @@ struct ChildStatus {
   pid_t pid = 0;
   int wait_status = 0;    // of waitpid
   int start_error = 0;    // errno of exec; 0 if it started
+  int asked_by = 0;       // the last signal that would have ended this process; 0: none came
   bool aslr_kept = false; // no_aslr was asked for and refused; then it was not started
 };
 

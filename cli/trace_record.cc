@@ -181,7 +181,17 @@ int check(const RecordArguments &arguments) {
     std::fprintf(stderr, "assay: trace check: %s\n", comparison.difference()->c_str());
     return 1;
   }
+  // By somebody who asked us to end, as Ctrl-C does: not by the program itself.
+  const bool was_ended = status.asked_by && WIFSIGNALED(status.wait_status) &&
+                         WTERMSIG(status.wait_status) == status.asked_by;
+  if (was_ended)
+    std::fprintf(stderr,
+                 "assay: trace check: a signal ended the program (SIG%s); what it would have done "
+                 "after that was not compared\n",
+                 sigabbrev_np(status.asked_by));
   if (comparison.compared() == 0) {
+    if (was_ended)
+      end_like(status.wait_status);
     if (run.recording().progress().files == 0)
       say_unreached(arguments.choice.command.front(), run.recording(), status.wait_status);
     else
@@ -195,13 +205,8 @@ int check(const RecordArguments &arguments) {
                                        "ended what a thread was logging"
                                      : "");
   say_untraced(uint32_t(comparison.untraced_threads()), 2, "trace check: "); // both logs
-  if (was_asked_to_end(status.wait_status)) {
-    std::fprintf(stderr,
-                 "assay: trace check: a signal ended the program (SIG%s); what it would have done "
-                 "after that was not compared\n",
-                 sigabbrev_np(WTERMSIG(status.wait_status)));
+  if (was_ended)
     end_like(status.wait_status);
-  }
   return comparison.unpaired() || comparison.untraced_threads() ? 1 : 0;
 }
 
