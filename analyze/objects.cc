@@ -196,13 +196,14 @@ std::optional<uint64_t> offset_in_type(const ObjectRow &row, uint64_t offset) {
 std::string name_of_words(const ObjectRow &row, uint64_t offset, uint64_t bytes) {
   const std::optional<uint64_t> begin =
       row.layout->size ? offset_in_type(row, offset) : std::nullopt;
+  if (!begin)
+    return "";
+  const image::Member *to_the_end = row.layout->flexible_array();
   std::string names;
   for (const image::Member &member : row.layout->members) {
-    const uint64_t member_bytes = &member == row.layout->flexible_array()
-                                      ? UINT64_MAX / 2
-                                      : std::max<uint64_t>(member.size, 1);
-    if (begin && !member.name.empty() && member.offset < *begin + bytes &&
-        *begin < member.offset + member_bytes)
+    const uint64_t end = member.offset + std::max<uint64_t>(member.size, 1);
+    if (!member.name.empty() && member.offset < *begin + bytes &&
+        (*begin < end || &member == to_the_end))
       names += (names.empty() ? "" : ", ") + member.name;
   }
   return names;

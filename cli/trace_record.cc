@@ -93,8 +93,8 @@ int record(const RecordArguments &arguments) {
   std::vector<fs::path> made;
   const fs::path folder =
       make_folder(arguments.output, arguments.choice.command.front(), getpid(), made);
-  const base::FolderLock lock(
-      folder); // the moved code of another recording would be in place of ours
+  // The moved code of another recording would take the place of ours.
+  const base::FolderLock lock(folder);
   trace::RecordingSettings settings = settings_of(arguments.choice, folder);
   const fs::path file = folder / kTraceFile;
   trace::TraceWriter writer(file, static_cast<uint32_t>(getpid()), arguments.choice.command);
@@ -182,8 +182,8 @@ int check(const RecordArguments &arguments) {
     return 1;
   }
   // By somebody who asked us to end, as Ctrl-C does: not by the program itself.
-  const bool was_ended = status.asked_by && WIFSIGNALED(status.wait_status) &&
-                         WTERMSIG(status.wait_status) == status.asked_by;
+  const bool was_ended =
+      WIFSIGNALED(status.wait_status) && WTERMSIG(status.wait_status) == status.asked_by;
   if (was_ended)
     std::fprintf(stderr,
                  "assay: trace check: a signal ended the program (SIG%s); what it would have done "

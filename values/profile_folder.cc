@@ -69,11 +69,9 @@ void ProfileFolder::remove_parts() {
     fs::remove(part, error);
 }
 
-// Somebody may have removed it, or another one may be at its path.
-
 std::string ProfileFolder::add(ProfilePart part) {
   const fs::path file = fs::path(folder_) / part.file, aside = file.string() + kDamagedExtension;
-  if (!lock_.is_of(folder_))
+  if (!lock_.is_of(folder_)) // somebody may have removed it, or put another one in its place
     hold();
   profile::Profile sum;
   std::string said;
