@@ -4,8 +4,8 @@
 #include "analyze/heap_groups.h"
 
 #include "analyze/place.h"
+#include "analyze/type_layouts.h"
 #include "base/stable_sort.h"
-#include "image/elf.h"
 
 #include <algorithm>
 #include <map>
@@ -109,26 +109,22 @@ void find_layouts(std::vector<HeapGroupRow> &types, const profile::Profile &prof
   for (const HeapGroupRow &type : types)
     if (!type.name.empty() && names.size() < kMax)
       names.insert(type.name);
+  TypeLayouts layouts;
   for (const profile::Module &module : profile.modules) {
     bool declares = std::any_of(module.types.begin(), module.types.end(), [&](profile::TypeId id) {
       return names.count(profile.types[id.v].name) != 0;
     });
-    const auto file =
-        declares ? image::file_with(module.build_id, module.path, module.kept) : std::nullopt;
-    if (!file)
-      continue;
-    auto layouts = image::struct_layouts(*file, names);
-    for (HeapGroupRow &type : types) {
-      auto layout = layouts.find(type.name);
-      if (layout == layouts.end() || type.has_layout)
-        continue;
-      type.has_layout = true;
-      type.size = layout->second.size;
-      type.file = layout->second.file;
-      type.line = layout->second.line;
-      type.hole_bytes = layout->second.hole_bytes();
-    }
+    if (declares)
+      layouts.add(module, names);
   }
+  for (HeapGroupRow &type : types)
+    if (const image::StructLayout *layout = layouts.only(type.name)) {
+      type.has_layout = true;
+      type.size = layout->size;
+      type.file = layout->file;
+      type.line = layout->line;
+      type.hole_bytes = layout->hole_bytes();
+    }
 }
 
 } // namespace analyze

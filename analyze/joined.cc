@@ -192,17 +192,25 @@ private:
     std::set<std::string> shared;
     for (const SharingRow &row : from_.fields->sharing)
       shared.insert({type_key(row.record), type_key(row.other_record)});
-    std::map<std::string, const StructRow *> by_name;
+    // Of a name that two types have it is not known which of them an object is.
+    std::map<std::string, std::vector<const StructRow *>> by_name;
     for (const StructRow &row : from_.fields->structs) {
-      by_name.emplace(type_key(row.record.name), &row);
+      by_name[type_key(row.record.name)].push_back(&row);
       types_.of("", "", type_key(row.record.name));
     }
     for (std::vector<JoinedRow> *rows : {&result_.types, &result_.sites})
       for (JoinedRow &row : *rows) {
         auto known = by_name.find(row.type);
-        row.fields = known == by_name.end() ? nullptr : known->second;
+        row.fields =
+            known == by_name.end() || known->second.size() > 1 ? nullptr : known->second.front();
         row.false_sharing = shared.count(row.type) != 0;
       }
+    for (const auto &[name, structs] : by_name)
+      if (structs.size() > 1)
+        result_.notes.push_back(
+            fmt::format("{} types are called {}, so what fields says of them is not joined with "
+                        "objects: assay fields tells them apart",
+                        structs.size(), name));
   }
 
   void workingsets() {

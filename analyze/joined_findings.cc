@@ -75,13 +75,26 @@ public:
 
 private:
   void gather() {
+    const std::set<std::string> shared = shared_names();
     for (const ToolFindings &from : result_.from.findings)
       for (const Finding &finding : from.findings) {
         Part part{from.tool, finding, 0, from.is_filtered, finding.about.type};
         part.finding.about.type = type_key(finding.about.type);
         part.weight = worth_.of(part.finding) * from.run_share;
+        if (from.tool == "fields" && shared.count(part.finding.about.type))
+          part.finding.about.type += " (" + part.finding.location + ")";
         parts_.push_back(std::move(part));
       }
+  }
+
+  // Names of several structs: what is said of one does not belong to objects of that name.
+  std::set<std::string> shared_names() const {
+    std::set<std::string> names, shared;
+    if (result_.from.fields)
+      for (const StructRow &row : result_.from.fields->structs)
+        if (const std::string name = type_key(row.record.name); !names.insert(name).second)
+          shared.insert(name);
+    return shared;
   }
 
   bool is_kept(const Part &part) const {

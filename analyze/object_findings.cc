@@ -84,16 +84,32 @@ uint64_t used_end(const ObjectRow &row) {
   return end;
 }
 
+// What glibc's malloc takes for so many bytes: its word before them, in multiples of 16, 32 at least.
+uint64_t chunk_bytes(uint64_t bytes) {
+  return std::max<uint64_t>(32, (bytes + 8 + 15) / 16 * 16);
+}
+
+// Whether objects without their other bytes would take less memory, with a pointer to them instead.
+bool is_smaller_without(const ObjectRow &row, uint64_t kept_bytes) {
+  constexpr uint64_t kPointer = 8;
+  return row.kind != "heap" || row.is_array() ||
+         chunk_bytes(kept_bytes + kPointer) < chunk_bytes(row.sums.size_min);
+}
+
 std::optional<Shape> header_only(const ObjectRow &row) {
   const uint64_t end = used_end(row), size = row.sums.size_min;
   if (end == 0 || double(end) > kHeaderShare * double(size))
     return std::nullopt;
+  const bool is_smaller = is_smaller_without(row, end);
   return Shape{"header_only",
                fmt::format("nothing behind the first {} of the {} of {} is used",
                            base::format_bytes(double(end)), base::format_bytes(double(size)),
                            object_kind_text(row)),
-               "move the rest out of the object, behind a pointer or into an array of its own; "
-               "drop it, if nobody but counted code needs it"};
+               is_smaller
+                   ? "move the rest out of the object, behind a pointer or into an array of its "
+                     "own; drop it, if nobody but counted code needs it"
+                   : "keep what is used in one array for all of them: as an allocation of its own "
+                     "a smaller object takes as much memory"};
 }
 
 // The least part from the begin, a multiple of 16 bytes, that has most of the hotness, if what follows is cold.
@@ -114,6 +130,8 @@ std::optional<Shape> hot_and_cold(const ObjectRow &row) {
     }
   }
   const uint64_t size = row.sums.size_max;
+  if (!is_smaller_without(row, hot_bytes))
+    return std::nullopt;
   if (row.words.size() < 4 || !cold_words || double(hot_bytes) > kHeaderShare * double(size) ||
       double(hotness) < kHotShare * double(row.sums.hotness))
     return std::nullopt;

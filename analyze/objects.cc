@@ -216,20 +216,15 @@ void find_layouts(ObjectsResult &result, const profile::Profile &profile) {
   for (const ObjectRow &row : result.rows)
     if (!row.type.empty() && names.size() < kMax)
       names.insert(row.type);
-  for (const profile::Module &module : profile.modules) {
-    if (names.empty() || !measured(module, ASSAY_TOOL_objects))
-      continue;
-    const auto file = image::file_with(module.build_id, module.path, module.kept);
-    if (!file)
-      continue;
-    for (auto &[name, layout] : image::struct_layouts(*file, names))
-      result.layouts.try_emplace(name, layout);
-  }
+  for (const profile::Module &module : profile.modules)
+    if (measured(module, ASSAY_TOOL_objects))
+      result.layouts.add(module, names);
   for (ObjectRow &row : result.rows) {
-    auto known = result.layouts.find(row.type);
-    if (known == result.layouts.end())
+    row.layout = result.layouts.of_objects(
+        row.type, row.sums.size_min, row.sums.size_max,
+        row.owner < row.alloc_stack.size() ? row.alloc_stack[row.owner].file : row.file);
+    if (!row.layout)
       continue;
-    row.layout = &known->second;
     if (row.is_array() && row.cell_bytes > ASSAY_WORD_BYTES)
       continue; // a cell may be of any of its members
     for (ObjectWord &word : row.words)

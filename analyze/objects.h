@@ -11,6 +11,7 @@
 #include "analyze/frame.h"
 #include "analyze/measured.h"
 #include "analyze/ownership.h"
+#include "analyze/type_layouts.h"
 #include "image/layout.h"
 #include "image/symbols.h"
 #include "profile/profile.h"
@@ -70,7 +71,7 @@ struct ObjectsResult {
   // Share of the bytes that were fetched, a sample at a time, which nobody used.
   double wasted_share = 0;
   std::vector<Finding> findings;
-  std::map<std::string, image::StructLayout> layouts; // by type
+  TypeLayouts layouts;
 
   profile::Process process; // the first
   size_t processes = 0;

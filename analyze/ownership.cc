@@ -84,6 +84,9 @@ bool is_annotation(const image::Frame &frame) {
 
 bool is_allocation_function(const image::Frame &frame) {
   std::string_view name = frame.linkage_name.empty() ? frame.function : frame.linkage_name;
+  constexpr std::string_view kWrapped = "__wrap_"; // by the linker, which brings our own here
+  if (name.starts_with(kWrapped))
+    name.remove_prefix(kWrapped.size());
   if (starts_with_any(name, {"_Znw", "_Zna", "_Zdl", "_Zda", "__assay_", "__interceptor_"}))
     return true;
   static constexpr std::string_view kNames[] = {

@@ -78,6 +78,7 @@ public:
     name_phases();
     result_.owners = owners_.take_names();
     find_workingset_findings(result_);
+    note_headers();
     filter_owners();
     sort_owners();
     result_.notes.insert(result_.notes.end(), symbols_.notes().begin(), symbols_.notes().end());
@@ -85,6 +86,45 @@ public:
   }
 
 private:
+  // Where small objects lie farther apart than natively, they take more lines.
+  void note_headers() {
+    constexpr uint64_t kSmall = 96; // bytes, with whose headers an object takes half as much again
+    constexpr double kMuch = .25;   // of the set
+    const profile::Process &process = result_.process;
+    if (!(process.tools & (ASSAY_TOOL_heap | ASSAY_TOOL_objects)) ||
+        (":" + process.options + ":").find(":headers=0:") != std::string::npos)
+      return;
+    const auto [count, bytes] = heap_objects();
+    double lines = 0, heap_lines = 0;
+    for (const OwnerRow &row : result_.owner_rows) {
+      lines += row.mean_lines;
+      heap_lines += result_.owners[row.owner].kind == "heap" ? row.mean_lines : 0;
+    }
+    if (count && bytes < kSmall * count && heap_lines > kMuch * lines)
+      result_.notes.push_back(fmt::format(
+          "objects on the heap, of {} in the mean, lie 64 bytes and more apart here, for the "
+          "headers of heap and objects: natively they take fewer lines; `assay run --options "
+          "headers=0` leaves them in their places",
+          base::format_bytes(double(bytes / count))));
+  }
+
+  // How many there were in the run, and their bytes.
+  std::pair<uint64_t, uint64_t> heap_objects() const {
+    uint64_t count = 0, bytes = 0;
+    for (const profile::HeapContext &context : profile_.heap)
+      for (const AssayHib *part : {&context.freed, &context.live}) {
+        count += part->alloc_count;
+        bytes += part->size_total;
+      }
+    if (count == 0)
+      for (const profile::ObjectGroup &group : profile_.object_groups)
+        if (group.kind == ASSAY_OBJECT_HEAP) {
+          count += group.sums.count;
+          bytes += group.sums.bytes;
+        }
+    return {count, bytes};
+  }
+
   void measure_snapshots() {
     std::vector<uint64_t> lengths;
     for (const profile::Snapshot &snapshot : set_.snapshots) {

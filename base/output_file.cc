@@ -20,6 +20,8 @@
 namespace base {
 
 const char *remedy_for_writing(int error) {
+  if (error == EFBIG) // by a limit, or the file system's own
+    return "raise `ulimit -f`, or choose another place";
   return error == ENOSPC || error == EDQUOT ? "free some space or choose another place"
                                             : "choose another place";
 }

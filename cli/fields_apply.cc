@@ -69,7 +69,8 @@ const analyze::StructRow &find_struct(const analyze::FieldsResult &result,
   std::string some;
   for (size_t i = 0; i < std::min<size_t>(5, result.structs.size()); i++)
     some += (i ? ", " : "") + result.structs[i].record.name;
-  base::fail("{}: no struct of that name was accessed; there is {}", name, some);
+  base::fail("{}: no struct of that name was accessed; {}", name,
+             some.empty() ? "nor was any other: nothing of them was counted" : "there is " + some);
 }
 
 analyze::FieldsResult result_of(const std::vector<std::string> &named) {
@@ -142,10 +143,14 @@ public:
           "tag, none that are declared together (`int a, b;`) or on one line, and none of a "
           "macro: move these by hand",
           row.record.name, kEditor);
+    const std::vector<std::string> to_look_at =
+        refuse_other_values(before, after, row.record.name, work_.path());
     refuse_new_uninitialized(before, after, work_.path());
     std::cout << std::flush;
     for (const auto &[file, text] : changed_)
       run_in(work_.path(), {"diff", "-u", "before/" + file, "after/" + file});
+    for (const std::string &each : to_look_at)
+      std::cout << "\nassay: " << each << '\n';
     if (arguments_.check)
       check(row);
     give();
@@ -188,6 +193,10 @@ private:
     if (round == 0)
       to.printed = printed;
     to.is_printed &= printed == to.printed;
+    if (round == 0 && !fs::exists(out))
+      base::fail("--check: {} wrote no profile; build it with fields: --build 'make "
+                 "CC=\"assay-cc -fassay=fields\"'",
+                 command_[0]);
     if (round == 0)
       to.lines = find_struct(result_of({out.string()}), arguments_.record).advice.lines_before;
   }

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace cli {
 
@@ -12,6 +13,13 @@ namespace cli {
 // a folder for files of its own.
 void refuse_uses_of_order(const SourceFolder &sources, const std::string &record,
                           const std::filesystem::path &work);
+
+// Throws Failure where a list gives the members of `record` other values in `after`: what is written
+// by another name of the type, comes from a macro, or whose braces were left out is not edited.
+// Returns what to look at: where functions are called in another order.
+std::vector<std::string> refuse_other_values(const SourceFolder &before, const SourceFolder &after,
+                                             const std::string &record,
+                                             const std::filesystem::path &work);
 
 // Throws Failure where the compiler sees members that are used before they are initialized in
 // `after`, and fewer or none in `before`.

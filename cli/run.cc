@@ -246,7 +246,7 @@ std::string why_no_profile(const RunArguments &arguments, const std::string &fol
   if (arguments.preload)
     return "; --preload does not reach programs that are linked statically or run with another "
            "user's rights, nor a malloc of their own: build it with assay-cc";
-  return "; was it built with assay-cc? If not: assay run --preload";
+  return "; if nothing above says why, was it built with assay-cc? If not: assay run --preload";
 }
 
 std::string no_profile(const RunArguments &arguments, const std::string &folder) {

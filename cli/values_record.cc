@@ -76,18 +76,25 @@ void stop_when_asked() {
 
 namespace {
 
-// Why a program has not loaded what samples it from inside.
-std::string why_not_inside(const std::string &file) {
+bool takes_rights(const std::string &file) {
   struct stat status = {};
-  if (stat(file.c_str(), &status) == 0 && status.st_mode & (S_ISUID | S_ISGID))
-    return "it takes another user's or group's rights (setuid), and so loads nothing of ours";
+  return stat(file.c_str(), &status) == 0 && status.st_mode & (S_ISUID | S_ISGID);
+}
+
+// Why a program has not loaded what samples it from inside, and what to do.
+std::string why_not_inside(const std::string &file) {
+  const std::string in_kernel = "; record as root, in the kernel (`--collector kernel`)";
+  if (takes_rights(file))
+    return "it takes another user's or group's rights (setuid), and so loads nothing of ours; "
+           "record all processes (-a) as root meanwhile";
   const char *const otherwise =
       "it has not loaded what LD_PRELOAD names, or could not open what it shares with us";
   try {
-    return image::needs_loader(file) ? otherwise
-                                     : "it is linked statically, and so loads nothing of ours";
+    return (image::needs_loader(file) ? otherwise
+                                      : "it is linked statically, and so loads nothing of ours") +
+           in_kernel;
   } catch (const base::Failure &) { // a script
-    return otherwise;
+    return otherwise + in_kernel;
   }
 }
 
@@ -257,8 +264,8 @@ private:
     const auto p = recording_.progress();
     const std::string missing = missing_samples(profile) + processes_left(profile, pids);
     if (is_inside() && p.programs == 0)
-      base::fail("{}: it was not sampled: {}; record as root, in the kernel (`--collector kernel`)",
-                 arguments_.command.front(), why_not_inside(process_.executable));
+      base::fail("{}: it was not sampled: {}", arguments_.command.front(),
+                 why_not_inside(process_.executable));
     const std::string file = write(profile);
     const bool is_found = // without being named
         arguments_.output.empty() && file.starts_with(std::string(profile::kDefaultFolder) + "/");
@@ -302,13 +309,19 @@ private:
     if (due < kFewDue || double(came) >= kEnough * double(due))
       return "";
     profile.losses[ASSAY_LOSS_missed_samples] += due - came;
-    return fmt::format(
-        "assay: {} due for {} of processor time{}, and {} came: threads and children that run for "
-        "a moment only are sampled too rarely, and the others' shares are too large; sample all "
-        "processes meanwhile (-a), whose clock is each processor's, or choose a higher rate (-F)\n",
-        base::format_counted(double(due), "sample was", "samples were"),
-        base::format_duration_us(seconds * 1e6), is_inside() ? " outside of the kernel" : "",
-        base::format_count(double(came)));
+    const char *const why =
+        takes_rights(process_.executable)
+            ? "the program takes another user's or group's rights (setuid), where the kernel ends "
+              "its sampling; sample all processes meanwhile (-a)"
+            : "threads and children that run for a moment only are sampled too rarely, those that "
+              "take another user's rights (setuid) not at all, and the others' shares are too "
+              "large; sample all processes meanwhile (-a), whose clock is each processor's, or "
+              "choose a higher rate (-F)";
+    return fmt::format("assay: {} due for {} of processor time{}, and {} came: {}\n",
+                       base::format_counted(double(due), "sample was", "samples were"),
+                       base::format_duration_us(seconds * 1e6),
+                       is_inside() ? " outside of the kernel" : "",
+                       base::format_count(double(came)), why);
   }
 
   // Which processes of a command run on behind its end.

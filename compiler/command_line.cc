@@ -145,7 +145,7 @@ public:
     line_.compiles = has_source_ && !only_preprocesses_;
     line_.sanitizes = !sanitizers_.empty();
     if (std::string other = other_malloc(); line_.tools && !other.empty())
-      refuse("-fsanitize=" + other + " and -fassay=" + tool_names(line_.tools, ",") +
+      refuse(other + " and -fassay=" + tool_names(line_.tools, ",") +
              " both replace malloc; build one program for each");
     if (line_.tools && emulates_tls_)
       refuse("-femulated-tls: the runtime's thread-local variables are the linker's; drop it");
@@ -268,6 +268,10 @@ private:
           sanitizers_.clear();
         sanitizers_.erase(std::string(word));
       });
+    if (a == "-fmemory-profile" || starts_with(a, "-fmemory-profile="))
+      memory_profile_ = "-fmemory-profile";
+    if (a == "-fno-memory-profile")
+      memory_profile_.clear();
     if (is_one_of(a, {"-femulated-tls", "-fno-emulated-tls"}))
       emulates_tls_ = a == "-femulated-tls";
     if (a == "-Xclang" && is_one_of(next, {"-disable-llvm-passes", "-disable-llvm-optzns"}))
@@ -291,13 +295,13 @@ private:
     }
   }
 
-  // The sanitizer whose runtime has a malloc of its own, or an empty word.
+  // The flag whose runtime has a malloc of its own, or an empty word.
   std::string other_malloc() const {
     for (const char *bad : {"address", "memory", "thread", "hwaddress", "leak", "dataflow", "scudo",
                             "realtime", "type", "numerical"})
       if (sanitizers_.contains(bad))
-        return bad;
-    return {};
+        return std::string("-fsanitize=") + bad;
+    return memory_profile_;
   }
 
   CommandLine &line_;
@@ -305,6 +309,7 @@ private:
   LinkerWords linker_words_;
   bool has_library_ = false, makes_header_ = false;
   bool no_libc_ = false, has_libc_ = false, emulates_tls_ = false;
+  std::string memory_profile_;    // clang's own heap profiler, if it is asked for
   std::string leaves_out_passes_; // by this argument of clang's
   std::string language_;
   std::set<std::string> sanitizers_; // those that no later flag takes back

@@ -90,7 +90,7 @@ StructLayout layout_of(const llvm::DWARFDie &die, std::string name, uint64_t siz
 }
 
 void walk_debug_info(const std::string &path, const std::set<std::string> &names,
-                     std::map<std::string, StructLayout> &found) {
+                     std::multimap<std::string, StructLayout> &found) {
   auto file = llvm::object::ObjectFile::createObjectFile(path);
   if (!file) {
     llvm::consumeError(file.takeError());
@@ -116,13 +116,16 @@ void walk_debug_info(const std::string &path, const std::set<std::string> &names
       if (!short_name || !size || !plain_names.count(plain_name(short_name)))
         continue;
       std::string name = qualified_name(die);
-      if (names.count(name) && !found.count(name))
-        found.emplace(name, layout_of(die, name, size->getAsUnsignedConstant().value_or(0)));
+      if (!names.count(name))
+        continue;
+      StructLayout layout = layout_of(die, name, size->getAsUnsignedConstant().value_or(0));
+      const auto [begin, end] = found.equal_range(name);
+      if (std::none_of(begin, end, [&](auto &known) { return known.second.lies_like(layout); }))
+        found.emplace(std::move(name), std::move(layout));
     }
   };
   for (const auto &unit : context->info_section_units())
-    if (found.size() < names.size())
-      visit(*unit);
+    visit(*unit);
 }
 
 } // namespace
@@ -132,6 +135,10 @@ const Member *StructLayout::flexible_array() const {
     return nullptr;
   const Member &last = members.back();
   return last.type.ends_with("[]") || last.type.ends_with("[0]") ? &last : nullptr;
+}
+
+bool StructLayout::lies_like(const StructLayout &other) const {
+  return size == other.size && members == other.members;
 }
 
 uint64_t StructLayout::hole_bytes() const {
@@ -144,11 +151,11 @@ uint64_t StructLayout::hole_bytes() const {
   return holes + (size > covered_to ? size - covered_to : 0);
 }
 
-std::map<std::string, StructLayout> struct_layouts(const std::string &path,
-                                                   const std::set<std::string> &names) {
+std::multimap<std::string, StructLayout> struct_layouts(const std::string &path,
+                                                        const std::set<std::string> &names) {
   if (section_damage(path))
     return {};
-  std::map<std::string, StructLayout> found;
+  std::multimap<std::string, StructLayout> found;
   if (!ends_well([&] { walk_debug_info(path, names, found); }))
     return {};
   return found;

@@ -1,7 +1,7 @@
 // Code says which registers it reads, not which it was given. So what reads without asking for the
 // value must be told apart, or a function has arguments that nobody passed: `setcc cl` and `mov cl,
 // 1` keep the rest of rcx; `xor ecx, ecx` and `bsr ecx, edi` name it as an operand; `push rcx`
-// makes room on the stack.
+// makes room on the stack; `syscall` reads six, and the kernel as many as the call's number says.
 //
 // A variadic function stores the registers that may hold arguments to an area of which register i
 // has the place base + 8 * i (System V ABI, AMD64, 3.5.7, "Register Save Area"). Other functions
@@ -87,7 +87,10 @@ public:
     }
     if (instruction.opaque) {
       const binary::Touched touched = code.touched_by(instruction);
-      reads |= static_cast<RegisterSet>(touched.reads) & ~writes;
+      RegisterSet touched_reads = static_cast<RegisterSet>(touched.reads);
+      if (name == "syscall")
+        touched_reads &= static_cast<RegisterSet>(~kArgumentRegisters);
+      reads |= touched_reads & ~writes;
       writes |= static_cast<RegisterSet>(touched.writes);
     }
     if (name == "bsf" || name == "bsr") // the old value stays where there is no bit

@@ -491,8 +491,8 @@ std::optional<CodeCache::Place> CodeCache::place_in(uint32_t pid, uint64_t addre
   State &s = *state_;
   if (address >> 63)
     return s.kernel ? std::optional(s.kernel_place(address)) : std::nullopt;
-  const MappedRange *range = s.maps.range_at(pid, address, kLately);
-  if (!range || !range->is_file())
+  const MappedRange *range = s.maps.file_at(pid, address, kLately);
+  if (!range)
     return std::nullopt;
   return s.files.place_in(*range, address);
 }

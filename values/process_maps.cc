@@ -18,6 +18,15 @@ namespace values {
 namespace {
 
 constexpr size_t kMaxProcesses = 256; // that are remembered
+constexpr int kAskedAgain = 20;       // after so many times as long as it takes
+
+// The kernel writes a newline in a name as \012, and nothing else so.
+std::string name_of(std::string text) {
+  constexpr std::string_view kNewline = "\\012";
+  for (size_t at = 0; (at = text.find(kNewline, at)) != std::string::npos; at++)
+    text.replace(at, kNewline.size(), "\n");
+  return text;
+}
 
 } // namespace
 
@@ -37,7 +46,7 @@ std::vector<MappedRange> mapped_ranges(uint32_t pid) {
     range.device = major << 20 | minor;
     range.is_executable = access[2] == 'x';
     if (name_at > 0 && static_cast<size_t>(name_at) < line.size())
-      range.name = line.substr(static_cast<size_t>(name_at));
+      range.name = name_of(line.substr(static_cast<size_t>(name_at)));
     ranges.push_back(std::move(range));
   }
   return ranges;
@@ -64,8 +73,21 @@ const MappedRange *ProcessMaps::range_at(uint32_t pid, uint64_t address,
     known.when = now;
     if (auto ranges = mapped_ranges(pid); !ranges.empty())
       known.ranges = std::move(ranges);
+    known.took = Clock::now() - now;
   }
   return values::range_at(known.ranges, address);
+}
+
+const MappedRange *ProcessMaps::file_at(uint32_t pid, uint64_t address,
+                                        std::chrono::milliseconds max_age) {
+  const MappedRange *range = range_at(pid, address, max_age);
+  if (range && range->is_file())
+    return range;
+  const Known &known = known_.at(pid);
+  if (Clock::now() - known.when < kAskedAgain * known.took)
+    return nullptr;
+  range = range_at(pid, address, kNow);
+  return range && range->is_file() ? range : nullptr;
 }
 
 std::string path_of_mapping(uint32_t pid, const MappedRange &range) {

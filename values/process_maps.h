@@ -36,9 +36,14 @@ public:
   // has ended, as it was when it was last asked about. Valid until the next call.
   const MappedRange *range_at(uint32_t pid, uint64_t address, std::chrono::milliseconds max_age);
 
+  // The same of a file, or nullptr. Where what is known has none there it is asked again, though not
+  // so often that this takes more than a twentieth of the time.
+  const MappedRange *file_at(uint32_t pid, uint64_t address, std::chrono::milliseconds max_age);
+
 private:
   struct Known {
     Clock::time_point when;
+    Clock::duration took{}; // to ask
     std::vector<MappedRange> ranges;
   };
   std::unordered_map<uint32_t, Known> known_; // by process

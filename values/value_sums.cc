@@ -47,7 +47,7 @@ ValueSums::CodeAddress &ValueSums::code_address(uint32_t pid, uint64_t address) 
   auto [known, is_new] = code_addresses_.try_emplace(ProcessAddress{pid, address});
   if (is_new || now_ - known->second.when > kRemembered) {
     const auto place = code_.place_in(pid, address);
-    known->second.when = now_;
+    known->second.when = place ? now_ : Clock::time_point{}; // it may be mapped in a moment
     known->second.where = 0;
     known->second.value = place ? code_value(code_.files()[place->file], place->offset) : address;
   }

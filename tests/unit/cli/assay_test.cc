@@ -533,9 +533,9 @@ TEST_F(Assay, RunPassesOnStatusOutputAndArguments) {
   Outcome o = run("run -- sh -c 'echo \"$1\"; exit 7' sh --top");
   EXPECT_EQ(o.status, 7);
   EXPECT_EQ(o.output, "--top\n");
-  EXPECT_EQ(o.errors,
-            "assay: sh wrote no profile into assay.out; was it built with assay-cc? If not: assay "
-            "run --preload\n");
+  EXPECT_EQ(o.errors, "assay: sh wrote no profile into assay.out; if nothing above says why, was "
+                      "it built with assay-cc? If not: assay "
+                      "run --preload\n");
 }
 
 TEST_F(Assay, RunAddsNoWordOfItsOwn) {

@@ -140,7 +140,7 @@ TEST(Symbols, AnAddressOfNoModuleIsShownAsItIs) {
 TEST_F(Program, LayoutsTellPlaceAndHoles) {
   auto layouts = image::struct_layouts(program_, {"app::Padded", "app::Absent"});
   ASSERT_EQ(layouts.size(), 1u);
-  const image::StructLayout &padded = layouts.at("app::Padded");
+  const image::StructLayout &padded = layouts.find("app::Padded")->second;
   EXPECT_EQ(padded.size, 24u);
   EXPECT_EQ(padded.file, source_);
   EXPECT_EQ(padded.line, 3u);

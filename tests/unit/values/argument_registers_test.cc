@@ -19,6 +19,8 @@ CODE(made, "xor ecx, ecx; sub edx, edx; sbb r8, r8; or r9, -1; add rcx, rdx; add
            "rcx, r9; lea rax, [rdi + rcx]; ret")
 CODE(scans, "bsr ecx, edi; bsf rdx, rsi; mov eax, ecx; ret")
 CODE(pushes, "push rcx; push r9; mov eax, edi; pop r9; pop rcx; ret")
+CODE(calls_kernel, "mov eax, 0x27; syscall; ret")
+CODE(counts_for_kernel, "lea rdx, [rsi + 1]; mov r10, rcx; mov eax, 0x11; syscall; ret")
 CODE(passes, "mov [rsp - 24], rdi; mov [rsp - 16], rsi; mov [rsp - 8], rdx; lea rax, [rsp - 24]; "
              "call rax")
 // gcc -O2, of which no vector argument is taken.
@@ -66,6 +68,8 @@ TEST(ArgumentRegisters, WhatIsNamedAndNotAsked) {
   EXPECT_EQ(ARGUMENTS(made), "rdi");
   EXPECT_EQ(ARGUMENTS(scans), "rdi rsi");
   EXPECT_EQ(ARGUMENTS(pushes), "rdi");
+  EXPECT_EQ(ARGUMENTS(calls_kernel), ""); // getpid() has none
+  EXPECT_EQ(ARGUMENTS(counts_for_kernel), "rsi rcx");
 }
 
 TEST(ArgumentRegisters, WhatVariadicFunctionsSave) {
