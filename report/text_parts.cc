@@ -17,7 +17,12 @@ std::string command_text(const profile::Process &process) {
   if (words.empty())
     words.emplace_back();
   words.front() = process.executable;
-  return words.front().empty() ? "" : printable(base::shell_command(words));
+  return words.front().empty() ? "" : command_text(words);
+}
+
+std::string command_text(const std::vector<std::string> &words) {
+  constexpr unsigned kColumns = 400; // of a line above a report; JSON has all
+  return shortened(printable(base::shell_command(words)), kColumns);
 }
 
 std::string command_text(const profile::Process &process,

@@ -13,8 +13,9 @@
 
 namespace report {
 
-// "/bin/app --fast": what was run, as it may be printed.
+// "/bin/app --fast": what was run, as it may be printed; cut in the middle where it is very long.
 std::string command_text(const profile::Process &process);
+std::string command_text(const std::vector<std::string> &words);
 
 // The same of a sum: of several programs (analyze::program_names), which they are.
 std::string command_text(const profile::Process &process, const std::vector<std::string> &programs);

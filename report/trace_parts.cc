@@ -11,7 +11,6 @@
 
 #include "abi/trace_ring.h"
 #include "analyze/place.h"
-#include "base/shell_words.h"
 #include "base/sort_key.h"
 #include "base/units.h"
 #include "report/text_parts.h"
@@ -61,8 +60,8 @@ void check_query(const TraceQuery &query, std::span<const char *const> keys) {
 
 std::string trace_head_text(const analyze::TracedProgram &program, const char *question,
                             const Style &style) {
-  std::string text = style.strong(fmt::format("assay {}:", question)) + " " +
-                     printable(base::shell_command(program.command)) + "\n";
+  std::string text =
+      style.strong(fmt::format("assay {}:", question)) + " " + command_text(program.command) + "\n";
   if (!program.damage.empty())
     text += "  " + printable(program.damage) + "\n";
   if (!program.parts.empty())

@@ -501,6 +501,10 @@ const std::vector<CodeFile> &CodeCache::files() const {
   return state_->files.all();
 }
 
+std::string CodeCache::path_of_build(const CodeFile &file) const {
+  return state_->files.path_of_build(file);
+}
+
 size_t CodeCache::open_files() const {
   return state_->files.opened();
 }

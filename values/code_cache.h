@@ -92,6 +92,7 @@ public:
   std::optional<Place> place_in(uint32_t pid, uint64_t address);
 
   const std::vector<CodeFile> &files() const;
+  std::string path_of_build(const CodeFile &file) const; // CodeFiles::path_of_build()
   size_t open_files() const;
   // The share of its room that is taken, of pages or of entries.
   double fullness() const;

@@ -90,6 +90,17 @@ void CodeFiles::begin_anew(size_t most_kept) {
   named_.clear();
 }
 
+std::string CodeFiles::path_of_build(const CodeFile &file) const {
+  const Opened *best = nullptr;
+  for (const auto &[key, each] : opened_) {
+    if (!each || each->file.build_id.empty() || each->file.build_id != file.build_id)
+      continue;
+    if (is_unchanged(*each) && (!best || each->uses > best->uses))
+      best = each.get();
+  }
+  return best ? best->file.path : file.path;
+}
+
 CodeFiles::Opened *CodeFiles::use(const assay_code_key &key) {
   const auto known = opened_.find({key.file, key.device, key.version});
   if (known == opened_.end() || !known->second || !known->second->executable)

@@ -56,6 +56,10 @@ public:
   // the others those that were used most, so many in all; none that is not the same any more.
   void begin_anew(size_t most_kept);
 
+  // Where a file of this build is: of several copies the one that most code came from, of those that
+  // are still where they were.
+  std::string path_of_build(const CodeFile &file) const;
+
   const std::vector<CodeFile> &all() const { return files_; }
   size_t opened() const { return opened_.size(); }
   // The index of what is no file, by its name.

@@ -129,7 +129,7 @@ profile::Profile Recording::profile_since_taken(profile::Process process, uint32
   for (const CodeFile &file : code_.files()) {
     const profile::ModuleId module{static_cast<uint32_t>(profile.modules.size())};
     profile::Module &to = profile.modules.emplace_back();
-    to.path = file.path;
+    to.path = code_.path_of_build(file);
     to.build_id = file.build_id;
     process.mappings.push_back({module, 0, 0, 0, 0, {}});
   }

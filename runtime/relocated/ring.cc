@@ -28,7 +28,7 @@ bool contains(const char *text, const char *part) {
 const char *map_ring(const char *path) {
   constexpr const char *kNotOpened =
       "what `assay trace` shares with this program cannot be opened, so it is not traced; run it "
-      "as the same user, with /proc mounted";
+      "as the same user, with /proc mounted as the tool has it";
   const long file = sys::open(path, O_RDWR);
   if (sys::failed(file))
     return kNotOpened;

@@ -87,8 +87,7 @@ bool is_go() {
     return;
   if (!map_shared(path)) {
     say("what `assay values` shares with this program cannot be opened, so it is not sampled; run "
-        "it "
-        "as the same user, with /proc mounted");
+        "it as the same user, with /proc mounted as the tool has it");
     return;
   }
   process = sys::process_id();

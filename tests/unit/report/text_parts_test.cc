@@ -28,4 +28,14 @@ TEST(LossText, SentencesFitEachNumber) {
     EXPECT_EQ(report::loss_text(loss, 1).find(": were "), std::string::npos) << loss;
 }
 
+TEST(CommandText, LongOnesAreCutInTheMiddle) {
+  EXPECT_EQ(report::command_text(std::vector<std::string>{"./a b", "--fast"}), "'./a b' --fast");
+  std::vector<std::string> words{"./app"};
+  words.resize(10'000, "argument");
+  words.back() = "last";
+  const std::string text = report::command_text(words);
+  EXPECT_LT(text.size(), 450u);
+  EXPECT_TRUE(text.starts_with("./app argument ") && text.ends_with(" last")) << text;
+}
+
 } // namespace
