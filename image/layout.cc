@@ -12,6 +12,7 @@
 
 #include "base/stable_sort.h"
 
+#include <fmt/format.h>
 #include <llvm/DebugInfo/DWARF/DWARFContext.h>
 #include <llvm/DebugInfo/DWARF/DWARFDie.h>
 #include <llvm/Object/ObjectFile.h>
@@ -89,6 +90,15 @@ StructLayout layout_of(const llvm::DWARFDie &die, std::string name, uint64_t siz
   return layout;
 }
 
+// What tells two definitions of one name apart, without a look at the types of their members.
+std::string signature_of(const llvm::DWARFDie &die, const std::string &name, uint64_t size) {
+  std::string signature = fmt::format("{} {} {}", name, size, die.getDeclLine());
+  for (llvm::DWARFDie child : die.children())
+    if (const char *member = child.getShortName())
+      signature += fmt::format(" {}", member);
+  return signature;
+}
+
 void walk_debug_info(const std::string &path, const std::set<std::string> &names,
                      std::multimap<std::string, StructLayout> &found) {
   auto file = llvm::object::ObjectFile::createObjectFile(path);
@@ -103,6 +113,7 @@ void walk_debug_info(const std::string &path, const std::set<std::string> &names
   auto context = llvm::DWARFContext::create(*file->getBinary(),
                                             llvm::DWARFContext::ProcessDebugRelocations::Process,
                                             nullptr, "", ignore, ignore);
+  std::set<std::string> seen;
   auto visit = [&](llvm::DWARFUnit &unit) {
     unit.getUnitDIE(false); // reads all entries of the unit
     for (const llvm::DWARFDebugInfoEntry &entry : unit.dies()) {
@@ -118,7 +129,10 @@ void walk_debug_info(const std::string &path, const std::set<std::string> &names
       std::string name = qualified_name(die);
       if (!names.count(name))
         continue;
-      StructLayout layout = layout_of(die, name, size->getAsUnsignedConstant().value_or(0));
+      const uint64_t bytes = size->getAsUnsignedConstant().value_or(0);
+      if (!seen.insert(signature_of(die, name, bytes)).second) // from the same header, mostly
+        continue;
+      StructLayout layout = layout_of(die, name, bytes);
       const auto [begin, end] = found.equal_range(name);
       if (std::none_of(begin, end, [&](auto &known) { return known.second.lies_like(layout); }))
         found.emplace(std::move(name), std::move(layout));
