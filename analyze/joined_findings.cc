@@ -82,9 +82,14 @@ private:
         part.finding.about.type = type_key(finding.about.type);
         part.weight = worth_.of(part.finding) * from.run_share;
         if (from.tool == "fields" && shared.count(part.finding.about.type))
-          part.finding.about.type += " (" + part.finding.location + ")";
+          part.finding.about.type += " (" + place_of(part.finding) + ")";
         parts_.push_back(std::move(part));
       }
+  }
+
+  // "list.c:2" of "entry list.c:2".
+  static std::string place_of(const Finding &finding) {
+    return finding.location.substr(finding.location.rfind(' ') + 1);
   }
 
   // Names of several structs: what is said of one does not belong to objects of that name.
