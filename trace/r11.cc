@@ -16,6 +16,7 @@
 #include "trace/r11.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -133,12 +134,9 @@ R11::R11(const binary::Program &program, const InstructionDecoder &decoder) {
     functions.push_back(look_at(program, decoder, range));
   }
   binary::Decoder lifts; // one for all routines: it remembers what it has decoded
-  std::vector<uint64_t> others;
-  for (uint64_t taker : takers_)
-    if (!may_take(program, taker, lifts))
-      others.push_back(taker);
-  for (uint64_t other : others)
-    takers_.erase(other);
+  const std::vector<uint64_t> take =
+      those_who_take(program, {takers_.begin(), takers_.end()}, lifts);
+  takers_ = {take.begin(), take.end()};
   // A thunk calls into its own middle, and then its return is a jump to anywhere: all that is there is given on.
   for (Function &function : functions)
     for (uint64_t callee : function.calls)
@@ -228,28 +226,46 @@ bool R11::look_into(const binary::Program &program, const binary::Routine *routi
   return true;
 }
 
-// Whether a function reads it before it writes it, or leads to who may, in whatever order its blocks lie.
-bool R11::may_take(const binary::Program &program, uint64_t function,
-                   binary::Decoder &lifts) const {
-  bool may = true;
-  look_into(program, program.routine_at(function), lifts,
-            [&](const binary::FlowGraph &graph, const binary::Liveness &liveness) {
-              for (uint32_t entry : graph.entries)
-                if (graph.instructions_of(graph.blocks[entry]).front().address == function)
-                  may = liveness.at(entry) & kOnlyR11;
-            });
-  return may;
+// Of these functions, those that read it before they write it, or lead to who may, in whatever order
+// their blocks lie. One graph for all that a routine has: in some there are hundreds.
+std::vector<uint64_t> R11::those_who_take(const binary::Program &program,
+                                          const std::vector<uint64_t> &functions,
+                                          binary::Decoder &lifts) const {
+  std::vector<uint64_t> take;
+  std::unordered_map<const binary::Routine *, std::vector<uint64_t>> of_routine;
+  for (uint64_t function : functions)
+    of_routine[program.routine_at(function)].push_back(function);
+  for (const auto &[routine, members] : of_routine) {
+    std::unordered_set<uint64_t> do_not;
+    look_into(program, routine, lifts,
+              [&](const binary::FlowGraph &graph, const binary::Liveness &liveness) {
+                for (uint32_t entry : graph.entries)
+                  if (!(liveness.at(entry) & kOnlyR11))
+                    do_not.insert(graph.instructions_of(graph.blocks[entry]).front().address);
+              });
+    std::ranges::copy_if(members, std::back_inserter(take),
+                         [&](uint64_t member) { return !do_not.contains(member); });
+  }
+  return take;
 }
 
 void R11::add_those_who_jump_anywhere(const binary::Program &program, const Functions &functions,
                                       binary::Decoder &lifts) {
   if (takers_.empty())
     return;
+  std::vector<uint64_t> jump;
   for (const Function &function : functions)
-    given_.insert(function.far_jumps.begin(), function.far_jumps.end());
-  for (const Function &function : functions)
-    if (!function.far_jumps.empty() && may_take(program, function.address, lifts))
-      takers_.insert(function.address);
+    if (!function.far_jumps.empty()) {
+      given_.insert(function.far_jumps.begin(), function.far_jumps.end());
+      jump.push_back(function.address);
+    }
+  // Those who lead to others of them as well.
+  for (size_t known = takers_.size() + 1; known != takers_.size();) {
+    known = takers_.size();
+    std::erase_if(jump, [&](uint64_t function) { return takers_.contains(function); });
+    const std::vector<uint64_t> take = those_who_take(program, jump, lifts);
+    takers_.insert(take.begin(), take.end());
+  }
 }
 
 // Who hands it on as it was given to one that may take it may take it, too.

@@ -32,7 +32,9 @@ private:
   template <class Act>
   bool look_into(const binary::Program &program, const binary::Routine *routine,
                  binary::Decoder &lifts, Act act) const;
-  bool may_take(const binary::Program &program, uint64_t function, binary::Decoder &lifts) const;
+  std::vector<uint64_t> those_who_take(const binary::Program &program,
+                                       const std::vector<uint64_t> &functions,
+                                       binary::Decoder &lifts) const;
   void add_those_who_jump_anywhere(const binary::Program &program, const Functions &functions,
                                    binary::Decoder &lifts);
   void add_takers(const Functions &functions);
