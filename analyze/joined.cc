@@ -192,25 +192,26 @@ private:
     std::set<std::string> shared;
     for (const SharingRow &row : from_.fields->sharing)
       shared.insert({type_key(row.record), type_key(row.other_record)});
-    // Of a name that two types have it is not known which of them an object is.
-    std::map<std::string, std::vector<const StructRow *>> by_name;
+    std::map<std::string, const StructRow *> by_name;
     for (const StructRow &row : from_.fields->structs) {
-      by_name[type_key(row.record.name)].push_back(&row);
-      types_.of("", "", type_key(row.record.name));
+      const std::string name = type_key(row.record.name);
+      if (!by_name.emplace(name, &row).second)
+        result_.shared_names.try_emplace(name, 1).first->second++;
+      types_.of("", "", name);
     }
     for (std::vector<JoinedRow> *rows : {&result_.types, &result_.sites})
       for (JoinedRow &row : *rows) {
         auto known = by_name.find(row.type);
-        row.fields =
-            known == by_name.end() || known->second.size() > 1 ? nullptr : known->second.front();
+        row.fields = known == by_name.end() || result_.shared_names.contains(row.type)
+                         ? nullptr
+                         : known->second;
         row.false_sharing = shared.count(row.type) != 0;
       }
-    for (const auto &[name, structs] : by_name)
-      if (structs.size() > 1)
-        result_.notes.push_back(
-            fmt::format("{} types are called {}, so what fields says of them is not joined with "
-                        "objects: assay fields tells them apart",
-                        structs.size(), name));
+    for (const auto &[name, structs] : result_.shared_names)
+      result_.notes.push_back(
+          fmt::format("{} types are called {}, so what fields says of them is not joined with "
+                      "objects: assay fields tells them apart",
+                      structs, name));
   }
 
   void workingsets() {

@@ -135,6 +135,8 @@ struct JoinedResult {
       types; // in the order asked for; what has no type is one row, if the heap was recorded
   std::vector<JoinedRow> sites;    // the same
   std::vector<JoinedPhase> phases; // of the process with the most lines first, then the others
+  // Names of several structs, and of how many: it is not known which of them an object is.
+  std::map<std::string, size_t> shared_names;
   std::map<uint32_t, uint64_t> losses;
   std::vector<std::string> notes;
   std::string filter;

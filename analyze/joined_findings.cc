@@ -75,13 +75,12 @@ public:
 
 private:
   void gather() {
-    const std::set<std::string> shared = shared_names();
     for (const ToolFindings &from : result_.from.findings)
       for (const Finding &finding : from.findings) {
         Part part{from.tool, finding, 0, from.is_filtered, finding.about.type};
         part.finding.about.type = type_key(finding.about.type);
         part.weight = worth_.of(part.finding) * from.run_share;
-        if (from.tool == "fields" && shared.count(part.finding.about.type))
+        if (from.tool == "fields" && result_.shared_names.contains(part.finding.about.type))
           part.finding.about.type += " (" + place_of(part.finding) + ")";
         parts_.push_back(std::move(part));
       }
@@ -90,16 +89,6 @@ private:
   // "list.c:2" of "entry list.c:2".
   static std::string place_of(const Finding &finding) {
     return finding.location.substr(finding.location.rfind(' ') + 1);
-  }
-
-  // Names of several structs: what is said of one does not belong to objects of that name.
-  std::set<std::string> shared_names() const {
-    std::set<std::string> names, shared;
-    if (result_.from.fields)
-      for (const StructRow &row : result_.from.fields->structs)
-        if (const std::string name = type_key(row.record.name); !names.insert(name).second)
-          shared.insert(name);
-    return shared;
   }
 
   bool is_kept(const Part &part) const {

@@ -43,8 +43,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kEditor = "clang-reorder-fields-22";
-
 struct ApplyArguments {
   std::string record;
   std::vector<std::string> files;
@@ -119,7 +117,7 @@ public:
     check_files();
     const auto [order, why_none] = row.declarations();
     if (order.empty())
-      base::fail("{}: {} cannot give its members another order: {}", row.record.name, kEditor,
+      base::fail("{}: {} cannot give its members another order: {}", row.record.name, kFieldEditor,
                  why_none);
     if (std::ranges::is_sorted(row.advice.layout.order))
       base::fail("{}: its members are in the order that is advised", row.record.name);
@@ -133,7 +131,7 @@ public:
     const SourceFolder before{before_, arguments_.files, flags},
         after{after_, arguments_.files, flags};
     refuse_uses_of_order(before, row.record.name, work_.path());
-    run_clang_tool(after, {kEditor, "-i", "--record-name=" + row.record.name,
+    run_clang_tool(after, {kFieldEditor, "-i", "--record-name=" + row.record.name,
                            fmt::format("--fields-order={}", fmt::join(order, ","))});
     keep_changed();
     if (changed_.empty())
@@ -142,7 +140,7 @@ public:
           "the files that define it and use it; it moves no members of a struct without a "
           "tag, none that are declared together (`int a, b;`) or on one line, and none of a "
           "macro: move these by hand",
-          row.record.name, kEditor);
+          row.record.name, kFieldEditor);
     const std::vector<std::string> to_look_at =
         refuse_other_values(before, after, row.record.name, work_.path());
     refuse_new_uninitialized(before, after, work_.path());

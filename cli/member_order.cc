@@ -18,8 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kFinder = "clang-query-22", *kCompiler = "clang-22",
-                     *kEditor = "clang-reorder-fields-22";
+constexpr const char *kFinder = "clang-query-22", *kCompiler = "clang-22";
 
 struct OrderUse {
   const char *matcher; // of clang-query, with the struct's name for {}
@@ -166,7 +165,7 @@ std::vector<std::string> refuse_other_values(const SourceFolder &before, const S
           "{}: {} gives its members values by their order, and {} does not edit it (another "
           "name of the type, a macro, a template, braces left out); nothing was changed; name the "
           "members there (`.member = value`), or move them by hand",
-          record, place.empty() ? "a list of a macro" : place, kEditor);
+          record, place.empty() ? "a list of a macro" : place, kFieldEditor);
     if (list.calls_in_order && to_look_at.empty())
       look_at(place);
   }

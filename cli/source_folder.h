@@ -9,6 +9,9 @@
 
 namespace cli {
 
+inline constexpr const char *kFieldEditor =
+    "clang-reorder-fields-22"; // gives members another order
+
 struct SourceFolder {
   std::filesystem::path path;
   std::vector<std::string> files; // from there on

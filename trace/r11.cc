@@ -253,18 +253,24 @@ void R11::add_those_who_jump_anywhere(const binary::Program &program, const Func
                                       binary::Decoder &lifts) {
   if (takers_.empty())
     return;
-  std::vector<uint64_t> jump;
+  std::unordered_map<uint64_t, const Function *> jump;
+  std::vector<uint64_t> look_at;
   for (const Function &function : functions)
     if (!function.far_jumps.empty()) {
       given_.insert(function.far_jumps.begin(), function.far_jumps.end());
-      jump.push_back(function.address);
+      if (!takers_.contains(function.address) && jump.emplace(function.address, &function).second)
+        look_at.push_back(function.address);
     }
-  // Those who lead to others of them as well.
-  for (size_t known = takers_.size() + 1; known != takers_.size();) {
-    known = takers_.size();
-    std::erase_if(jump, [&](uint64_t function) { return takers_.contains(function); });
-    const std::vector<uint64_t> take = those_who_take(program, jump, lifts);
-    takers_.insert(take.begin(), take.end());
+  // Then those who lead to one that was found, and so on.
+  while (!look_at.empty()) {
+    const std::vector<uint64_t> found = those_who_take(program, look_at, lifts);
+    takers_.insert(found.begin(), found.end());
+    const std::unordered_set<uint64_t> is_new(found.begin(), found.end());
+    look_at.clear();
+    for (const auto &[address, function] : jump)
+      if (!takers_.contains(address) &&
+          std::ranges::any_of(function->leads_to, [&](uint64_t to) { return is_new.contains(to); }))
+        look_at.push_back(address);
   }
 }
 

@@ -95,7 +95,7 @@ std::string CodeFiles::path_of_build(const CodeFile &file) const {
   for (const auto &[key, each] : opened_) {
     if (!each || each->file.build_id.empty() || each->file.build_id != file.build_id)
       continue;
-    if (is_unchanged(*each) && (!best || each->uses > best->uses))
+    if ((!best || each->uses > best->uses) && is_unchanged(*each))
       best = each.get();
   }
   return best ? best->file.path : file.path;
