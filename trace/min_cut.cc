@@ -1,10 +1,11 @@
 // Ways are pushed along without recursion: a chain of definitions may be as long as its function.
 //
 // Nodes have prices, but flow goes along arcs. So a node is two with an arc of its price between
-// them, and edges cost more than is ever paid. Each search gives the nodes their levels, and ways
-// are pushed along rising levels until none is left; next_ remembers which arcs of a node lead
-// nowhere. After the search that fails, the cut is the nodes that were reached but not passed: the
-// first ones on the ways from the sources.
+// them, and edges cost more than is ever paid. Each search gives the nodes their levels, as far as
+// the sink's, and ways are pushed along rising levels until none is left; left_ remembers which arcs
+// of a node lead nowhere. A way is left only as far as its outermost arc that is used up. After the
+// search that fails, the cut is the nodes that were reached but not passed: the first ones on the
+// ways from the sources.
 
 #include "trace/min_cut.h"
 
@@ -24,17 +25,19 @@ uint32_t out_of(uint32_t node) {
 
 } // namespace
 
+void MinCut::half_arc(uint32_t from, uint32_t to, uint64_t capacity) {
+  arcs_.push_back({to, first_[from], capacity});
+  first_[from] = static_cast<uint32_t>(arcs_.size() - 1);
+}
+
 void MinCut::arc(uint32_t from, uint32_t to, uint64_t capacity) {
-  const auto first = static_cast<uint32_t>(arcs_.size());
-  arcs_.push_back({to, first + 1, capacity});
-  arcs_.push_back({from, first, 0});
-  arcs_of_[from].push_back(first);
-  arcs_of_[to].push_back(first + 1);
+  half_arc(from, to, capacity);
+  half_arc(to, from, 0);
 }
 
 uint32_t MinCut::node(uint64_t price) {
-  const auto number = static_cast<uint32_t>(arcs_of_.size() / 2 - 1);
-  arcs_of_.resize(arcs_of_.size() + 2);
+  const auto number = static_cast<uint32_t>(first_.size() / 2 - 1);
+  first_.resize(first_.size() + 2);
   arc(in_of(number), out_of(number), price);
   return number;
 }
@@ -52,60 +55,70 @@ void MinCut::sink(uint32_t node) {
 }
 
 bool MinCut::reach() {
-  level_.assign(arcs_of_.size(), kUnreached);
-  std::vector<uint32_t> work = {kSource};
+  level_.assign(first_.size(), kUnreached);
   level_[kSource] = 0;
-  for (size_t w = 0; w < work.size(); w++)
-    for (uint32_t a : arcs_of_[work[w]])
-      if (arcs_[a].left && level_[arcs_[a].to] == kUnreached) {
-        level_[arcs_[a].to] = level_[work[w]] + 1;
-        work.push_back(arcs_[a].to);
+  work_.assign(1, kSource);
+  for (size_t w = 0; w < work_.size(); w++) {
+    const uint32_t from = work_[w];
+    for (uint32_t a = first_[from]; a; a = arcs_[a].next)
+      if (const uint32_t to = arcs_[a].to; arcs_[a].left && level_[to] == kUnreached) {
+        level_[to] = level_[from] + 1;
+        if (to == kSink)
+          return true;
+        work_.push_back(to);
       }
-  return level_[kSink] != kUnreached;
+  }
+  return false;
 }
 
-// One way from source to sink along rising levels; 0 if there is none any more.
+// What can flow from source to sink along rising levels; no more than kNever is asked for.
 uint64_t MinCut::push() {
-  std::vector<uint32_t> way;
+  uint64_t flow = 0;
   uint32_t at = kSource;
-  while (at != kSink) {
-    bool went = false;
-    for (; next_[at] < arcs_of_[at].size(); next_[at]++) {
-      const uint32_t a = arcs_of_[at][next_[at]];
-      if (!arcs_[a].left || level_[arcs_[a].to] != level_[at] + 1)
-        continue;
-      way.push_back(a);
-      at = arcs_[a].to;
-      went = true;
-      break;
-    }
-    if (went)
+  way_.clear();
+  left_ = first_;
+  for (;;) {
+    if (at == kSink) {
+      uint64_t least = kNever;
+      for (uint32_t a : way_)
+        least = std::min(least, arcs_[a].left);
+      flow += least;
+      if (flow >= kNever)
+        return flow;
+      size_t full = way_.size();
+      for (size_t w = way_.size(); w-- > 0;) {
+        arcs_[way_[w]].left -= least;
+        arcs_[way_[w] ^ 1].left += least;
+        if (!arcs_[way_[w]].left)
+          full = w;
+      }
+      at = arcs_[way_[full] ^ 1].to;
+      way_.resize(full);
       continue;
-    if (at == kSource)
-      return 0;
-    at = arcs_[arcs_[way.back()].back].to;
-    way.pop_back();
-    next_[at]++;
+    }
+    uint32_t &a = left_[at];
+    while (a && !(arcs_[a].left && level_[arcs_[a].to] == level_[at] + 1))
+      a = arcs_[a].next;
+    if (a) {
+      way_.push_back(a);
+      at = arcs_[a].to;
+    } else if (at == kSource) {
+      return flow;
+    } else {
+      const uint32_t last = way_.back();
+      way_.pop_back();
+      at = arcs_[last ^ 1].to;
+      left_[at] = arcs_[last].next;
+    }
   }
-  uint64_t least = kNever;
-  for (uint32_t a : way)
-    least = std::min(least, arcs_[a].left);
-  for (uint32_t a : way) {
-    arcs_[a].left -= least;
-    arcs_[arcs_[a].back].left += least;
-  }
-  return least;
 }
 
 bool MinCut::solve() {
   uint64_t flow = 0;
   while (reach()) {
-    next_.assign(arcs_of_.size(), 0);
-    while (const uint64_t more = push()) {
-      flow += more;
-      if (flow >= kNever)
-        return false;
-    }
+    flow += push();
+    if (flow >= kNever)
+      return false;
   }
   return true; // level_ is that of the last, failed search
 }

@@ -25,17 +25,19 @@ public:
 
 private:
   struct Arc {
-    uint32_t to, back; // index of the opposite arc
+    uint32_t to, next; // the next arc of the same node; 0: none
     uint64_t left;
   };
+  void half_arc(uint32_t from, uint32_t to, uint64_t capacity);
   void arc(uint32_t from, uint32_t to, uint64_t capacity);
   bool reach();
   uint64_t push();
 
   // Node n is 2n + 2 (where ways come in) and 2n + 3 (where they go on); 0 is the source, 1 the sink.
-  std::vector<std::vector<uint32_t>> arcs_of_ = std::vector<std::vector<uint32_t>>(2);
-  std::vector<Arc> arcs_;
-  std::vector<uint32_t> level_, next_;
+  std::vector<uint32_t> first_ = {0, 0}; // arc of each node; 0: none
+  std::vector<Arc> arcs_ = {{}, {}};     // each arc beside the opposite one: their numbers differ in the last bit
+  std::vector<uint32_t> level_, left_;   // of each node; the first of its arcs that may lead on
+  std::vector<uint32_t> work_, way_;
 };
 
 } // namespace trace
