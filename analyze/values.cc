@@ -31,8 +31,8 @@ namespace {
 
 const char *const kArguments[6] = {"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
 
-// A function of the kernel's, and one of code that a process made, is a module of its own, whose
-// offsets begin with it: "[kernel] do_syscall_64", "[code made by 1234] step loop.js:2". Both
+// A function of the kernel's, of the vdso and of code that a process made is a module of its own, whose offsets begin
+// with it: "[kernel] do_syscall_64", "[vdso] __vdso_getcpu", "[code made by 1234] step loop.js:2". Both
 // parts; the second is empty of other modules.
 std::pair<std::string, std::string> memory_and_function(const std::string &path) {
   const size_t end = path.starts_with('[') ? path.find("] ") : std::string::npos;

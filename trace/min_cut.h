@@ -35,8 +35,9 @@ private:
 
   // Node n is 2n + 2 (where ways come in) and 2n + 3 (where they go on); 0 is the source, 1 the sink.
   std::vector<uint32_t> first_ = {0, 0}; // arc of each node; 0: none
-  std::vector<Arc> arcs_ = {{}, {}};     // each arc beside the opposite one: their numbers differ in the last bit
-  std::vector<uint32_t> level_, left_;   // of each node; the first of its arcs that may lead on
+  std::vector<Arc> arcs_ = {
+      {}, {}}; // each arc beside the opposite one: their numbers differ in the last bit
+  std::vector<uint32_t> level_, left_; // of each node; the first of its arcs that may lead on
   std::vector<uint32_t> work_, way_;
 };
 

@@ -16,6 +16,7 @@
 #include "values/argument_registers.h"
 #include "values/code_key.h"
 #include "values/made_code.h"
+#include "values/vdso.h"
 
 #include <algorithm>
 #include <chrono>
@@ -26,7 +27,7 @@
 namespace values {
 namespace {
 
-constexpr const char *kKernelName = "[kernel]";
+constexpr const char *kKernelName = "[kernel]", *kVdsoName = "[vdso]";
 constexpr std::chrono::milliseconds kLately{100};
 constexpr size_t kKeptFiles = 100;
 constexpr uint32_t kFewestSamples = 2; // of a page that is kept
@@ -38,7 +39,7 @@ struct PageInfo {
   uint64_t offset = 0; // of the page: as linked
   uint64_t link = 0;   // as in struct assay_code_page
   CodeFiles::Opened *open = nullptr;
-  bool is_kernel = false;
+  bool is_kernel = false, is_vdso = false;
   uint32_t made_by = 0; // a process; 0: it is of a file, or of something else that has a name
   uint32_t samples = 0; // that began there
 };
@@ -53,6 +54,7 @@ struct CodeCache::State {
   const KernelCode *kernel = nullptr;
   ReadKernel read_kernel;
   MadeCode made_code;
+  Vdso vdso;
   binary::Decoder decoder;
   CodeFiles files;
   // By number of the page. Those behind the last published one have no memory: there is no room,
@@ -71,12 +73,16 @@ struct CodeCache::State {
                     : Place{files.named(kKernelName), address};
   }
 
-  Place made_place(const PageInfo &page, uint64_t address) {
-    const PerfMap::Function *function = made_code.function_at(page.made_by, address);
-    if (!function)
-      return {page.file, address};
-    return {files.named(files.all()[page.file].path + " " + function->name),
-            address - function->begin};
+  // In code without a file, which has its functions from what names them.
+  Place place_in(const PageInfo &page, uint64_t address) {
+    auto of = [&](const auto *function) {
+      return function ? Place{files.named(files.all()[page.file].path + " " + function->name),
+                              address - function->begin}
+                      : Place{page.file, address};
+    };
+    return page.is_vdso   ? of(vdso.function_at(address))
+           : page.made_by ? of(made_code.function_at(page.made_by, address))
+                          : Place{page.file, address};
   }
 
   PageInfo kernel_page(uint64_t address) {
@@ -114,7 +120,8 @@ struct CodeCache::State {
     const std::string name =
         range->name.empty() ? fmt::format("[code made by {}]", miss.pid) : range->name;
     page.file = files.named(name);
-    page.offset = name == "[vdso]" ? page.link - range->start : page.link;
+    page.is_vdso = name == kVdsoName;
+    page.offset = page.is_vdso ? page.link - range->start : page.link;
     return page;
   }
 
@@ -427,9 +434,7 @@ std::optional<CodeCache::Place> CodeCache::place(uint32_t where) const {
     return std::nullopt;
   const PageInfo &page = state_->info[number];
   const uint64_t offset = page.offset + assay_offset_in_page(where);
-  return page.is_kernel ? state_->kernel_place(offset)
-         : page.made_by ? state_->made_place(page, offset)
-                        : Place{page.file, offset};
+  return page.is_kernel ? state_->kernel_place(offset) : state_->place_in(page, offset);
 }
 
 profile::InstructionBytes CodeCache::bytes(uint32_t where) const {

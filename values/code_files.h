@@ -20,8 +20,8 @@ namespace values {
 
 // A file that code came from, or memory without a file ("[vdso]", "[code made by 1234]"). A
 // function of the kernel's is one of its own ("[kernel] do_syscall_64"), because its place is known
-// only while that kernel runs; so is one of code that a process makes, if the process tells it
-// ("[code made by 1234] step loop.js:2").
+// only while that kernel runs; so is one of the vdso ("[vdso] __vdso_getcpu"), and one of code that a
+// process makes, if the process tells it ("[code made by 1234] step loop.js:2").
 struct CodeFile {
   std::string path;
   std::vector<uint8_t> build_id;
