@@ -13,10 +13,10 @@ static bool among(std::span<const uint32_t> kinds, uint32_t kind) {
 }
 
 std::map<uint32_t, uint64_t> general_losses(const std::map<uint32_t, uint64_t> &losses) {
-  static constexpr uint32_t kGeneral[] = {ASSAY_LOSS_killed,          ASSAY_LOSS_truncated,
-                                          ASSAY_LOSS_no_memory,       ASSAY_LOSS_bad_record,
-                                          ASSAY_LOSS_write_failed,    ASSAY_LOSS_unknown_record,
-                                          ASSAY_LOSS_unrecorded_child};
+  static constexpr uint32_t kGeneral[] = {
+      ASSAY_LOSS_killed,           ASSAY_LOSS_truncated,          ASSAY_LOSS_no_memory,
+      ASSAY_LOSS_bad_record,       ASSAY_LOSS_write_failed,       ASSAY_LOSS_unknown_record,
+      ASSAY_LOSS_unrecorded_child, ASSAY_LOSS_unreadable_profile, ASSAY_LOSS_not_interposed};
   std::map<uint32_t, uint64_t> general;
   for (auto [kind, count] : losses)
     if (count && among(kGeneral, kind))

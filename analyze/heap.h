@@ -85,6 +85,8 @@ struct HeapContextRow {
   // assay-cc (a buffer of stdio, the characters of a std::string), its accesses were not counted,
   // and "untouched" means nothing.
   bool accesses_counted = true;
+  // Whether some were: by instrumented code that uses what such a library makes.
+  bool has_accesses() const { return accesses_counted || sums.accesses() > 0; }
   std::string type;                   // empty if unknown
   std::string origin = kMallocOrigin; // or "mmap", "pool NAME"
   uint64_t type_size = 0;
@@ -122,6 +124,7 @@ struct HeapGroupRow {
   std::string name; // of a type, or path of a module
   uint64_t contexts = 0;
   bool accesses_counted = false; // of one of its contexts at least
+  bool has_accesses() const { return accesses_counted || sums.accesses() > 0; }
   HeapSums sums;
   // Of a type whose definition was found: where, and how many of its bytes belong to no member.
   uint64_t size = 0;
@@ -180,7 +183,7 @@ struct HeapResult {
   std::string filter;
   uint64_t filtered_out = 0;
   bool nothing_matches() const {
-    return filtered_out && contexts.empty() && globals.empty() && events.empty();
+    return filtered_out && sites.empty() && globals.empty() && events.empty();
   }
   // Contexts with live objects that suppressions match; how many of the patterns matched one.
   uint64_t suppressed_contexts = 0;
@@ -219,8 +222,8 @@ std::span<const HeapQuestion> heap_questions();
 // Throws Failure listing the keys, if it is none.
 const HeapQuestion &heap_question(const std::string &key);
 
-// Indices of rows (contexts or sites) that have a part in the question, most first. A question
-// about accesses is not asked of rows whose accesses were not counted.
+// Indices of rows (contexts or sites) that have a part in the question, most first. A question about what was not
+// accessed is not asked of rows whose accesses were not all counted.
 std::vector<size_t> ranked(const std::vector<HeapContextRow> &rows, const HeapQuestion &question);
 
 // Adds the findings to a result whose rows are complete (heap() calls it).

@@ -5,6 +5,8 @@
 #include "base/sort_key.h"
 #include "base/stable_sort.h"
 
+#include <string_view>
+
 namespace analyze {
 
 std::span<const HeapQuestion> heap_questions() {
@@ -63,9 +65,9 @@ const HeapQuestion &heap_question(const std::string &key) {
 
 std::vector<size_t> ranked(const std::vector<HeapContextRow> &rows, const HeapQuestion &question) {
   std::vector<size_t> order;
+  const bool needs_all = question.needs_accesses && std::string_view(question.key) != "accesses";
   for (size_t index = 0; index < rows.size(); index++)
-    if (question.rank(rows[index].sums) > 0 &&
-        (rows[index].accesses_counted || !question.needs_accesses))
+    if (question.rank(rows[index].sums) > 0 && (rows[index].accesses_counted || !needs_all))
       order.push_back(index);
   base::stable_sort(order, [&](size_t a, size_t b) {
     return question.rank(rows[a].sums) > question.rank(rows[b].sums);

@@ -64,6 +64,7 @@ struct JoinedRow {
   std::string site; // "build at tree.cc:16"; of others the variable; empty in rows of types
   std::optional<HeapSums> heap;
   bool accesses_counted = false; // by the heap tool
+  bool has_accesses() const { return heap && (accesses_counted || heap->accesses() > 0); }
   std::optional<SetShare> set;
   std::optional<WordSums> words;
   const StructRow *fields = nullptr;

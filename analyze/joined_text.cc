@@ -214,7 +214,7 @@ void JoinedText::row_facts(const JoinedRow &row, bool is_about_layout,
                                        ? bytes(double(row.heap->at_peak_bytes)) + " at the peak, "
                                        : "",
                                    base::format_duration_us(row.heap->mean_lifetime_us()));
-    if (row.accesses_counted)
+    if (row.has_accesses())
       text += ", " + base::format_counted(double(row.heap->accesses()), "access", "accesses");
     by_tool["heap"].push_back(text);
   }

@@ -6,6 +6,7 @@
 #include "analyze/place.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 #include <tuple>
 
@@ -13,13 +14,20 @@ namespace analyze {
 namespace {
 
 using Key = std::tuple<std::string, std::string, std::string>; // kind, function or variable, type
+using Words =
+    std::map<std::pair<uint64_t, uint64_t>, std::string>; // of a size class, at an offset: its name
 
-void add(std::map<Key, ObjectChange> &rows, const ObjectsResult &result,
+void add(std::map<Key, ObjectChange> &rows, std::map<Key, Words> &used, const ObjectsResult &result,
          AssayObjectSums ObjectChange::*side) {
   for (const ObjectRow &row : result.rows) {
     const bool is_heap = row.kind == "heap";
     const std::string name = is_heap ? short_name(row.alloc_stack[row.owner].function) : row.name;
-    ObjectChange &change = rows[{row.kind, name, row.type}];
+    const Key key = {row.kind, name, row.type};
+    ObjectChange &change = rows[key];
+    for (const ObjectWord &word : row.words)
+      if (word.used())
+        used[key].try_emplace({row.class_bytes, word.offset},
+                              word.name.empty() ? fmt::format("+{}", word.offset) : word.name);
     change.kind = row.kind;
     if ((change.*side).count == 0) // the first one costs the most
       change.name = is_heap ? brief_place(row.alloc_stack[row.owner]) : row.name;
@@ -27,6 +35,15 @@ void add(std::map<Key, ObjectChange> &rows, const ObjectsResult &result,
     change.unit_bytes = row.unit_bytes;
     assay_object_sums_add(&(change.*side), &row.sums);
   }
+}
+
+// Names of words that the first has and the second has not.
+std::vector<std::string> without(const Words &words, const Words &others) {
+  std::vector<std::string> names;
+  for (const auto &[place, name] : words)
+    if (!others.contains(place) && std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  return names;
 }
 
 bool equal(const AssayObjectSums &a, const AssayObjectSums &b) {
@@ -47,8 +64,9 @@ uint64_t size_of_change(const ObjectChange &row) {
 
 ObjectsDiff diff(const ObjectsResult &older, const ObjectsResult &newer) {
   std::map<Key, ObjectChange> rows;
-  add(rows, older, &ObjectChange::old_sums);
-  add(rows, newer, &ObjectChange::new_sums);
+  std::map<Key, Words> old_words, new_words;
+  add(rows, old_words, older, &ObjectChange::old_sums);
+  add(rows, new_words, newer, &ObjectChange::new_sums);
   ObjectsDiff result;
   result.old_totals = older.totals;
   result.new_totals = newer.totals;
@@ -56,9 +74,15 @@ ObjectsDiff diff(const ObjectsResult &older, const ObjectsResult &newer) {
   result.new_wasted_share = newer.wasted_share;
   if ((older.mode & ASSAY_WORDS_ENCODING) != (newer.mode & ASSAY_WORDS_ENCODING))
     result.notes.emplace_back("the runs measured words in different ways, so they do not compare");
-  for (auto &[key, row] : rows)
-    if (!equal(row.old_sums, row.new_sums))
+  for (auto &[key, row] : rows) {
+    if (row.old_sums.count && row.new_sums.count) {
+      row.no_longer_used = without(old_words[key], new_words[key]);
+      row.newly_used = without(new_words[key], old_words[key]);
+    }
+    if (!equal(row.old_sums, row.new_sums) || !row.no_longer_used.empty() ||
+        !row.newly_used.empty())
       result.rows.push_back(std::move(row));
+  }
   std::sort(
       result.rows.begin(), result.rows.end(), [](const ObjectChange &a, const ObjectChange &b) {
         uint64_t of_a = size_of_change(a), of_b = size_of_change(b);

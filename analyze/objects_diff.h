@@ -10,6 +10,8 @@ struct ObjectChange {
   std::string kind, name, type; // of the newer run where it is there
   AssayObjectSums old_sums = {}, new_sums = {};
   uint64_t unit_bytes = 4;
+  // Words that only one side uses: "key", or "+8" where no member is known.
+  std::vector<std::string> no_longer_used, newly_used;
 };
 
 struct ObjectsDiff {

@@ -14,17 +14,17 @@
 namespace analyze {
 namespace {
 
-// "build at tree.cc:16 (pool nodes)" without ":16".
-std::string without_line(const std::string &name) {
+// "build at tree.cc:16 (pool nodes)" without " at tree.cc:16": lines move, and files are renamed.
+std::string without_place(const std::string &name) {
   size_t at = name.rfind(" at "), colon = name.find(':', at == std::string::npos ? at : at + 4);
   if (at == std::string::npos || colon == std::string::npos)
     return name;
   size_t end = name.find_first_not_of("0123456789", colon + 1);
-  return name.substr(0, colon) + (end == std::string::npos ? "" : name.substr(end));
+  return name.substr(0, at) + (end == std::string::npos ? "" : name.substr(end));
 }
 
 OwnerName place_of(const OwnerName &owner) {
-  return {owner.kind, owner.kind == "heap" ? without_line(owner.name) : owner.name, owner.type};
+  return {owner.kind, owner.kind == "heap" ? without_place(owner.name) : owner.name, owner.type};
 }
 
 double mean_length(const WorkingSetResult &result) {

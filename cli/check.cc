@@ -89,8 +89,16 @@ Verdict grown(const Report &old, const Report &now, const CheckArguments &argume
   const double allowed = base::parse_growth(arguments.max_growth, "--max-growth");
   Verdict verdict;
   bool any_common = false;
-  for (const Tool *tool : tools())
-    any_common |= old.has_measured(tool) && now.has_measured(tool);
+  for (const Tool *tool : tools()) {
+    if (!old.has_measured(tool) || !now.has_measured(tool))
+      continue;
+    if (now.answers.at(tool)->growth(*old.answers.at(tool)).empty())
+      verdict +=
+          unjudged(arguments, fmt::format("{} are not compared with a baseline (`assay diff` "
+                                          "compares them)",
+                                          tool->subject));
+    any_common = true;
+  }
   if (!any_common)
     base::fail("check: {} has nothing that the profile has, too; measure both with the same tools",
                arguments.baseline);
@@ -100,6 +108,8 @@ Verdict grown(const Report &old, const Report &now, const CheckArguments &argume
     if (!old.has_measured(tool) || !now.has_measured(tool))
       continue;
     const ToolAnswer &older = *old.answers.at(tool), &answer = *now.answers.at(tool);
+    if (const char *missing = answer.only_in(older))
+      verdict += unjudged(arguments, fmt::format("only the baseline has {}", missing));
     for (const std::string &path : answer.growth(older)) {
       std::vector<double> before = report::numbers_at(old.document, path),
                           after = report::numbers_at(now.document, path);

@@ -59,6 +59,11 @@ public:
     return paths;
   }
 
+  const char *only_in(const ToolAnswer &older) const override {
+    const analyze::HeapResult &before = dynamic_cast<const HeapAnswer &>(older).result_;
+    return before.accesses_measured() && !result_.accesses_measured() ? "accesses" : nullptr;
+  }
+
   ToolDiff diff(const ToolAnswer &newer) const override {
     auto result = std::make_shared<const analyze::HeapDiff>(
         analyze::diff(result_, dynamic_cast<const HeapAnswer &>(newer).result_));

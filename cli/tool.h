@@ -40,8 +40,11 @@ public:
   virtual ~ToolAnswer() = default;
   // Into the document on which conditions are judged, which refers to this answer afterwards.
   virtual void put(report::Document &document) const = 0;
-  // Paths of that document that must not grow against an older answer of the same tool.
+  // Paths of that document that must not grow against an older answer of the same tool; of a tool whose numbers are
+  // others in each run, none.
   virtual std::vector<std::string> growth(const ToolAnswer &older) const = 0;
+  // What of the baseline cannot be compared, because only that has measured it: "accesses"; null if there is nothing.
+  virtual const char *only_in(const ToolAnswer &) const { return nullptr; }
   virtual ToolDiff diff(const ToolAnswer &newer) const = 0;
   // Whether the query's filter took everything away.
   virtual bool nothing_matches() const { return false; }

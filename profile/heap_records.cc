@@ -7,6 +7,7 @@
 #include "abi/tools.h"
 #include "base/byte_reader.h"
 #include "profile/tool.h"
+#include "profile/values.h"
 
 #include <algorithm>
 #include <tuple>
@@ -264,7 +265,8 @@ public:
     if (!at_peak_)
       at_peak_ = at_peak(into);
     const uint64_t of_other = at_peak(other);
-    const bool is_larger = of_other > *at_peak_;
+    const bool is_larger = of_other > *at_peak_ ||
+                           (of_other && of_other == *at_peak_ && who_held(other) > who_held(into));
     if (is_larger) {
       at_peak_ = of_other;
       for (HeapContext &each : into.heap)
@@ -274,7 +276,11 @@ public:
       translate(each, ids);
       if (!is_larger)
         each.at_peak_bytes = 0;
-      merge_heap(context(into, each.stack, each.type, each.origin), each, 0);
+      HeapContext &sum = context(into, each.stack, each.type, each.origin);
+      const AssayHib freed = sum.freed, live = sum.live;
+      merge_heap(sum, each, 0);
+      choose_ends(sum.freed, freed, each.freed);
+      choose_ends(sum.live, live, each.live);
     }
     for (NonHeapBlock each : other.non_heap) {
       ids.translate(each.module);
@@ -302,6 +308,57 @@ private:
     for (const HeapContext &each : profile.heap)
       bytes += each.at_peak_bytes;
     return bytes;
+  }
+
+  // What of two processes was first and last, by their own clocks: neither is the later one.
+  static void choose_ends(AssayHib &sum, const AssayHib &a, const AssayHib &b) {
+    if (!a.alloc_count || !b.alloc_count)
+      return;
+    auto first = [](const AssayHib &h) {
+      return std::tie(h.first_alloc_us, h.first_free_us, h.first_alloc_cpu, h.first_free_cpu);
+    };
+    auto last = [](const AssayHib &h) {
+      return std::tie(h.last_free_us, h.last_alloc_us, h.last_free_cpu, h.last_alloc_cpu);
+    };
+    const AssayHib &begins = first(b) < first(a) ? b : a, &ends = last(a) < last(b) ? b : a;
+#define ASSAY_TAKE_first(name) sum.name = begins.name;
+#define ASSAY_TAKE_last(name) sum.name = ends.name;
+#define ASSAY_TAKE_sum(name)
+#define ASSAY_TAKE_min(name)
+#define ASSAY_TAKE_max(name)
+#define ASSAY_TAKE_link(name)
+#define ASSAY_HIB(type, name, merge, unit) ASSAY_TAKE_##merge(name)
+#include "abi/hib.def"
+#undef ASSAY_TAKE_first
+#undef ASSAY_TAKE_last
+#undef ASSAY_TAKE_sum
+#undef ASSAY_TAKE_min
+#undef ASSAY_TAKE_max
+#undef ASSAY_TAKE_link
+  }
+
+  // A number that says which contexts held how much at the peak, whatever their ids: of two equal peaks it chooses the
+  // same one in any order.
+  static uint64_t who_held(const Profile &profile) {
+    constexpr uint64_t kPrime = 0x9e3779b97f4a7c15;
+    auto join = [](uint64_t &hash, uint64_t with) { hash = (hash ^ (hash >> 29) ^ with) * kPrime; };
+    std::vector<uint64_t> modules;
+    for (const Module &module : profile.modules)
+      modules.push_back(file_hash(module.build_id, module.path));
+    uint64_t sum = 0;
+    for (const HeapContext &each : profile.heap) {
+      if (!each.at_peak_bytes)
+        continue;
+      uint64_t hash = each.at_peak_bytes;
+      join(hash, each.type.known() ? profile.types[each.type.v].hash : 0);
+      if (each.stack.known())
+        for (const CodeLocation &frame : profile.stacks[each.stack.v].frames) {
+          join(hash, frame.module.known() ? modules[frame.module.v] : 0);
+          join(hash, frame.offset);
+        }
+      sum += hash;
+    }
+    return sum;
   }
 
   static void translate(HeapContext &context, const NewIds &ids) {

@@ -4,9 +4,12 @@
 
 #include "report/condition.h"
 
+#include "analyze/place.h"
 #include "base/fail.h"
 #include "base/units.h"
 #include "report/key_measure.h"
+
+#include <algorithm>
 
 namespace report {
 namespace {
@@ -21,26 +24,71 @@ bool is(const Json &element, const char *key, const std::string &word) {
          element[key].get<std::string>() == word;
 }
 
+// The frame of the code that owns an element: itself, or one of the element's stack.
+const Json *owner_of(const Json &element) {
+  const auto owner = element.find("owner"), stack = element.find("stack"),
+             site = element.find("site");
+  if (owner != element.end() && owner->is_object())
+    return &*owner;
+  if (owner != element.end() && owner->is_number_unsigned() && stack != element.end() &&
+      stack->is_array() && owner->get<size_t>() < stack->size())
+    return &(*stack)[owner->get<size_t>()];
+  return site != element.end() && site->is_object() ? &*site : nullptr;
+}
+
+bool is_owner(const Json &frame, const std::string &word) {
+  const auto function = frame.find("function");
+  return function != frame.end() && function->is_string() &&
+         (*function == word ||
+          analyze::short_name(function->get_ref<const std::string &>()) == word);
+}
+
+// Whether a text within it has the word; of a frame its function.
+bool holds_word(const Json &value, const std::string &word) {
+  if (value.is_string())
+    return value.get_ref<const std::string &>().find(word) != std::string::npos;
+  if (value.is_object() && value.contains("function"))
+    return holds_word(value["function"], word);
+  if (value.is_structured())
+    return std::any_of(value.begin(), value.end(),
+                       [&](const Json &part) { return holds_word(part, word); });
+  return value.dump().find(word) != std::string::npos;
+}
+
 bool selected(const Json &element, const std::string &selector) {
   size_t op = selector.find_first_of("=~");
-  if (op == std::string::npos)
+  if (op == std::string::npos) {
+    const Json *owner = owner_of(element);
     return is(element, "name", selector) || is(element, "type", selector) ||
-           is(element, "id", selector) ||
-           (element.contains("owner") && element["owner"].is_object() &&
-            is(element["owner"], "function", selector));
+           is(element, "id", selector) || (owner && is_owner(*owner, selector));
+  }
   std::string key = selector.substr(0, op), word = selector.substr(op + 1);
   if (!element.contains(key))
     return false;
   const Json &value = element[key];
   if (selector[op] == '=')
-    return (value.is_string() ? value.get<std::string>() : value.dump()) == word;
-  return value.dump().find(word) != std::string::npos;
+    return (value.is_string() ? value.get<std::string>() : json_text(value)) == word;
+  if (key == "owner" || key == "site")
+    if (const Json *owner = owner_of(element))
+      return holds_word(*owner, word);
+  return holds_word(value, word);
 }
 
 struct Step {
   std::string key, selector;
   bool selects = false;
 };
+
+// Where the bracket closes that opens here: names have brackets too (`text[abi:cxx11]`).
+size_t matching(const std::string &path, size_t open) {
+  size_t depth = 0;
+  for (size_t at = open; at < path.size(); at++) {
+    depth += path[at] == '[';
+    if (path[at] == ']' && --depth == 0)
+      return at;
+  }
+  return std::string::npos;
+}
 
 std::vector<Step> steps_of(const std::string &path) {
   std::vector<Step> steps;
@@ -52,7 +100,7 @@ std::vector<Step> steps_of(const std::string &path) {
       base::fail("'{}': a key is missing in this path", path);
     at = end == std::string::npos ? path.size() : end;
     if (at < path.size() && path[at] == '[') {
-      size_t close = path.find(']', at);
+      const size_t close = matching(path, at);
       if (close == std::string::npos)
         base::fail("'{}': a ']' is missing in this path", path);
       step.selects = true;
@@ -167,10 +215,11 @@ bool adds_up(const Document &report, const std::string &path) {
       return false;
   if (path.find(".most_") != std::string::npos)
     return false;
-  for (const char *ending : {"_share", ".min", ".max", "_percent", "_us"})
-    if (path.ends_with(ending))
-      return false;
-  return true;
+  if (path.ends_with("byte_us"))
+    return true;
+  constexpr const char *kNoParts[] = {"_share", ".min", ".max", "_percent", "_us", ".peak_bytes"};
+  return std::none_of(std::begin(kNoParts), std::end(kNoParts),
+                      [&](const char *ending) { return path.ends_with(ending); });
 }
 
 bool compare(double a, const std::string &op, double b) {
@@ -222,6 +271,10 @@ std::vector<double> numbers_at(const Document &report, const std::string &path) 
     base::fail("'{}': the report has no such key; `--json` shows those there are", path);
   if (counts)
     return {double(walk.elements().value_or(walk.found()))};
+  if (walk.other() && std::string_view(walk.other()) == "null")
+    base::fail(
+        "'{}': this was not measured; how to measure it, `assay report` says of this profile",
+        path);
   if (walk.other())
     base::fail("'{}': this is not a number in the report, but {}", path, walk.other());
   if (walk.numbers().size() > 1 && adds_up(report, path)) {

@@ -6,9 +6,10 @@
 //   len(findings) > 0
 //
 // A path walks keys. [WORD] keeps the elements of an array whose name, type, id or owner function
-// is WORD, [KEY=WORD] those whose KEY is WORD, [KEY~WORD] those whose KEY holds WORD somewhere.
+// is WORD, [KEY=WORD] those whose KEY is WORD, [KEY~WORD] those whose KEY holds WORD somewhere: of frames,
+// in the names of their functions.
 // Numbers of several elements are added; shares, averages and extremes (keys ending in _share, min,
-// max), and elements that are no parts of a whole (Document::Part), are compared one by one, and
+// max, peak_bytes), and elements that are no parts of a whole (Document::Part), are compared one by one, and
 // the condition holds if it holds for any.
 #pragma once
 

@@ -16,6 +16,40 @@ size_t shown(const analyze::FieldsDiff &diff, unsigned top) {
   return top ? std::min<size_t>(top, diff.rows.size()) : diff.rows.size();
 }
 
+// The fields of the structs that are shown, by struct.
+std::string fields_text(const analyze::FieldsDiff &diff, unsigned top, const Style &style) {
+  Table table;
+  for (const char *heading : {"reads were", "are", "writes were", "are"})
+    table.column(heading, Table::Align::right);
+  table.column("field", Table::Align::left);
+  size_t left_out = 0, fields = 0;
+  for (size_t i = 0; i < shown(diff, top); i++) {
+    const StructChange &row = diff.rows[i];
+    const size_t shown = top ? std::min<size_t>(top, row.fields.size()) : row.fields.size();
+    left_out += row.fields.size() - shown;
+    fields += shown;
+    for (size_t f = 0; f < shown; f++) {
+      const StructChange::Field &field = row.fields[f];
+      table.row(
+          {base::format_count(double(field.old_reads)), base::format_count(double(field.new_reads)),
+           base::format_count(double(field.old_writes)),
+           base::format_count(double(field.new_writes)), printable(row.name + "." + field.name)});
+    }
+  }
+  return fields ? "\n" + style.strong("Which of their fields?") + "\n" + table.text(style) +
+                      more_text(left_out, style)
+                : "";
+}
+
+Json fields_json(const StructChange &row) {
+  Json fields = Json::array();
+  for (const StructChange::Field &field : row.fields)
+    fields.push_back({{"name", field.name},
+                      {"old", {{"reads", field.old_reads}, {"writes", field.old_writes}}},
+                      {"new", {{"reads", field.new_reads}, {"writes", field.new_writes}}}});
+  return fields;
+}
+
 Json side_json(const StructChange::Side &side) {
   return {{"accesses", side.accesses}, {"size", side.size}, {"lines", side.lines}};
 }
@@ -24,7 +58,7 @@ Json side_json(const StructChange::Side &side) {
 
 std::string diff_text(const analyze::FieldsDiff &diff, unsigned top, const Style &style) {
   if (diff.same)
-    return "no difference in the accesses to fields, nor in the sizes of structs\n";
+    return "no difference in the accesses to fields, nor in the members of structs\n";
   Table table;
   for (const char *heading :
        {"accesses were", "are", "bytes were", "are", "lines an access were", "are"})
@@ -36,12 +70,13 @@ std::string diff_text(const analyze::FieldsDiff &diff, unsigned top, const Style
     table.row({base::format_count(double(a.accesses)), base::format_count(double(b.accesses)),
                std::to_string(a.size), std::to_string(b.size), fmt::format("{:.2f}", a.lines),
                fmt::format("{:.2f}", b.lines),
-               row.name + (a.accesses == 0   ? " (new)"
-                           : b.accesses == 0 ? " (gone)"
-                                             : "")});
+               row.name + (a.accesses == 0     ? " (new)"
+                           : b.accesses == 0   ? " (gone)"
+                           : row.members_moved ? " (other layout)"
+                                               : "")});
   }
   return "\n" + style.strong("Which structs changed?") + "\n" + table.text(style) +
-         more_text(diff.rows.size() - shown(diff, top), style);
+         more_text(diff.rows.size() - shown(diff, top), style) + fields_text(diff, top, style);
 }
 
 Json diff_json(const analyze::FieldsDiff &diff, unsigned top) {
@@ -49,7 +84,9 @@ Json diff_json(const analyze::FieldsDiff &diff, unsigned top) {
   for (size_t i = 0; i < shown(diff, top); i++)
     json["structs"].push_back({{"name", diff.rows[i].name},
                                {"old", side_json(diff.rows[i].old_side)},
-                               {"new", side_json(diff.rows[i].new_side)}});
+                               {"new", side_json(diff.rows[i].new_side)},
+                               {"members_moved", diff.rows[i].members_moved},
+                               {"fields", fields_json(diff.rows[i])}});
   return json;
 }
 

@@ -28,6 +28,15 @@ std::string signed_count(uint64_t before, uint64_t after) {
          base::format_count(after < before ? double(before - after) : double(after - before));
 }
 
+// Where only the kinds of accesses have changed, those.
+std::string accesses_text(const HeapSums &before, const HeapSums &after) {
+  const std::string change = signed_count(before.accesses(), after.accesses());
+  return before.accesses() != after.accesses() || before.all.reads == after.all.reads
+             ? change
+             : fmt::format("{} ({} stores)", change,
+                           signed_count(before.all.writes, after.all.writes));
+}
+
 size_t shown(const HeapDiff &diff, unsigned top) {
   return top ? std::min<size_t>(top, diff.rows.size()) : diff.rows.size();
 }
@@ -42,24 +51,7 @@ Json side_json(const HeapSums &sums, bool reads_apart, bool is_counted) {
   return json;
 }
 
-} // namespace
-
-std::string diff_text(const HeapDiff &diff, unsigned top, const Style &style) {
-  if (diff.same)
-    return std::string("no difference in allocations, bytes, ") +
-           (diff.accesses_measured ? "accesses " : "") + "or live bytes\n";
-  const AssayHib &a = diff.old_totals.all, &b = diff.new_totals.all;
-  std::string out = fmt::format(
-      "  {} -> {}, {} -> {}, peak {} -> {}, {}\n\n", base::format_count(double(a.alloc_count)),
-      base::format_counted(double(b.alloc_count), "allocation"),
-      base::format_bytes(double(a.size_total)), base::format_bytes(double(b.size_total)),
-      base::format_bytes(double(diff.old_peak_bytes)),
-      base::format_bytes(double(diff.new_peak_bytes)),
-      diff.accesses_measured
-          ? fmt::format(
-                "{} -> {}", base::format_count(double(diff.old_totals.accesses())),
-                base::format_counted(double(diff.new_totals.accesses()), "access", "accesses"))
-          : "accesses not measured in both");
+std::string sites_text(const HeapDiff &diff, unsigned top, const Style &style) {
   Table table;
   for (const char *heading : {"bytes", "objects", "accesses", "live bytes"})
     table.column(heading, Table::Align::right);
@@ -75,15 +67,61 @@ std::string diff_text(const HeapDiff &diff, unsigned top, const Style &style) {
     table.row(
         {signed_bytes(before.all.size_total, after.all.size_total),
          signed_count(before.all.alloc_count, after.all.alloc_count),
-         diff.accesses_measured ? signed_count(before.accesses(), after.accesses()) : "-",
+         diff.accesses_measured ? accesses_text(before, after) : "-",
          signed_bytes(before.live.size_total, after.live.size_total),
          printable(row.type.empty() ? place : analyze::short_type(row.type) + " in " + place)});
   }
-  out += style.strong("What changed?") + "\n" + table.text(style);
+  std::string out = style.strong("What changed?") + "\n" + table.text(style);
   if (shown(diff, top) < diff.rows.size())
     out += "  " +
            more(diff.rows.size() - shown(diff, top), fmt::format("--top {}", diff.rows.size())) +
            "\n";
+  return out;
+}
+
+std::string globals_text(const HeapDiff &diff, unsigned top, const Style &style) {
+  const size_t shown = top ? std::min<size_t>(top, diff.globals.size()) : diff.globals.size();
+  Table table;
+  table.column("accesses were", Table::Align::right);
+  table.column("are", Table::Align::right);
+  table.column("global", Table::Align::left);
+  for (size_t i = 0; i < shown; i++) {
+    const analyze::GlobalChange &row = diff.globals[i];
+    table.row({base::format_count(double(row.old_accesses())),
+               base::format_count(double(row.new_accesses())), printable(row.name)});
+  }
+  return style.strong("Which globals are accessed more, or less?") + "\n" + table.text(style) +
+         more_text(diff.globals.size() - shown, style);
+}
+
+} // namespace
+
+std::string diff_text(const HeapDiff &diff, unsigned top, const Style &style) {
+  if (diff.same)
+    return std::string("no difference in allocations, bytes, ") +
+           (diff.accesses_measured ? "accesses, " : "") + "peak or live bytes\n";
+  const AssayHib &a = diff.old_totals.all, &b = diff.new_totals.all;
+  std::string out = fmt::format(
+      "  {} -> {}, {} -> {}, peak {} -> {}, {}\n\n", base::format_count(double(a.alloc_count)),
+      base::format_counted(double(b.alloc_count), "allocation"),
+      base::format_bytes(double(a.size_total)), base::format_bytes(double(b.size_total)),
+      base::format_bytes(double(diff.old_peak_bytes)),
+      base::format_bytes(double(diff.new_peak_bytes)),
+      diff.accesses_measured
+          ? fmt::format(
+                "{} -> {}", base::format_count(double(diff.old_totals.accesses())),
+                base::format_counted(double(diff.new_totals.accesses()), "access", "accesses"))
+          : "accesses not measured in both");
+  if (!diff.rows.empty())
+    out += sites_text(diff, top, style);
+  if (!diff.globals.empty())
+    out += globals_text(diff, top, style);
+  for (const analyze::EventChange &row : diff.events)
+    out += fmt::format("  event {}: {} -> {}, weight {} -> {}\n", printable(row.name),
+                       base::format_count(double(row.old_count)),
+                       base::format_counted(double(row.new_count), "time"),
+                       base::format_count(double(row.old_weight)),
+                       base::format_count(double(row.new_weight)));
   return out;
 }
 
@@ -105,6 +143,18 @@ Json diff_json(const HeapDiff &diff, unsigned top) {
          {"old", side_json(row.old_sums, diff.reads_apart, row.old_counted)},
          {"new", side_json(row.new_sums, diff.reads_apart, row.new_counted)}});
   }
+  document["globals"] = Json::array();
+  for (const analyze::GlobalChange &row : diff.globals) {
+    Json change = {{"name", row.name}, {"old", Json::object()}, {"new", Json::object()}};
+    put_accesses(change["old"], row.old_reads, row.old_writes, diff.reads_apart);
+    put_accesses(change["new"], row.new_reads, row.new_writes, diff.reads_apart);
+    document["globals"].push_back(std::move(change));
+  }
+  document["events"] = Json::array();
+  for (const analyze::EventChange &row : diff.events)
+    document["events"].push_back({{"name", row.name},
+                                  {"old", {{"count", row.old_count}, {"weight", row.old_weight}}},
+                                  {"new", {{"count", row.new_count}, {"weight", row.new_weight}}}});
   return document;
 }
 

@@ -43,6 +43,12 @@ Json histogram(const uint64_t *buckets) {
   return list;
 }
 
+// What is not known where no accesses were counted.
+constexpr const char *kOfAccesses[] = {
+    "access_count", "used_percent", "access_density", "lifetime_access_density",
+    "reads",        "writes",       "touched_bytes",  "blocks_touched",
+    "used_share",   "cold_byte_us"};
+
 void put_sums(Json &json, const HeapSums &sums, const HeapResult &result) {
   const AssayHib &h = sums.all;
   bool empty = h.alloc_count == 0;
@@ -74,6 +80,12 @@ void put_sums(Json &json, const HeapSums &sums, const HeapResult &result) {
   json["realloc_count"] = h.realloc_count;
   json["realloc_moved_bytes"] = h.realloc_moved_bytes;
   json["migrated_cpu"] = h.migrated_cpu;
+  if (!result.accesses_measured())
+    for (const char *key : kOfAccesses)
+      if (json.contains(key))
+        json[key] = json[key].is_object()
+                        ? Json{{"total", nullptr}, {"min", nullptr}, {"max", nullptr}}
+                        : Json(nullptr);
   json["temporary_count"] = h.temporary_count;
   json["lifetime_overlaps"] = h.lifetime_overlaps;
   json["same_alloc_cpu"] = h.same_alloc_cpu;

@@ -173,8 +173,7 @@ private:
       const HeapContextRow &row = result_.sites[order[index]];
       std::vector<std::string> cells = {label(order[index])};
       for (const Figure &figure : figures)
-        cells.push_back(
-            figure.needs_accesses && !row.accesses_counted ? "-" : figure.value(row.sums, result_));
+        cells.push_back(is_known(figure, row) ? figure.value(row.sums, result_) : "-");
       cells.push_back(site(row));
       table.row(std::move(cells));
     }
@@ -189,8 +188,15 @@ private:
   struct Figure {
     const char *heading;
     std::string (*value)(const HeapSums &, const HeapResult &);
-    bool needs_accesses = false;
+    bool needs_accesses = false,
+         needs_all = false; // what is said of those that there are, of those that there are not
   };
+
+  static bool is_known(const Figure &figure, const HeapContextRow &row) {
+    return figure.needs_all        ? row.accesses_counted
+           : figure.needs_accesses ? row.has_accesses()
+                                   : true;
+  }
 
   static std::string share_of(uint64_t part, uint64_t whole) {
     return format_share(whole ? double(part) / double(whole) : 0);
@@ -211,8 +217,8 @@ private:
     static const Figure size = {"bytes", [](auto &s, auto &) { return bytes(s.all.size_total); }};
     static const Figure lifetime = {
         "lifetime", [](auto &s, auto &) { return format_duration_us(s.mean_lifetime_us()); }};
-    static const Figure used = {"used",
-                                [](auto &s, auto &) { return format_share(s.used_share()); }, true};
+    static const Figure used = {
+        "used", [](auto &s, auto &) { return format_share(s.used_share()); }, true, true};
     static const Figure held = {"untouched", [](auto &s, auto &r) {
                                   return format_bytes(double(s.all.cold_byte_us_total) /
                                                       double(std::max<uint64_t>(r.run_us, 1)));
@@ -290,7 +296,7 @@ private:
       std::vector<std::string> cells = {bytes(row.sums.all.size_total),
                                         count(row.sums.all.alloc_count)};
       if (result_.accesses_counted) {
-        cells.push_back(row.accesses_counted ? count(row.sums.accesses()) : "-");
+        cells.push_back(row.has_accesses() ? count(row.sums.accesses()) : "-");
         cells.push_back(row.accesses_counted ? format_share(row.sums.used_share()) : "-");
       }
       cells.push_back(result_.peak_is_divided ? bytes(row.sums.at_peak_bytes) : "-");

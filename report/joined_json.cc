@@ -79,7 +79,7 @@ Json row_json(const JoinedResult &result, const JoinedRow &row, bool is_site) {
   json["peak_bytes"] = of_peak([](auto &sums) { return sums.peak_bytes; });
   json["at_peak_bytes"] = of_peak([](auto &sums) { return sums.at_peak_bytes; });
   json["mean_lifetime_us"] = of_heap([](auto &sums) { return sums.mean_lifetime_us(); });
-  json["accesses"] = heap && row.accesses_counted ? Json(heap->accesses()) : Json(nullptr);
+  json["accesses"] = row.has_accesses() ? Json(heap->accesses()) : Json(nullptr);
   json["field_accesses"] = row.fields ? Json(row.fields->accesses()) : Json(nullptr);
   json["set"] = nullptr;
   if (row.set)
@@ -124,8 +124,7 @@ Json phase_json(const JoinedResult &result, const JoinedPhase &phase, unsigned t
     own["lines_share"] = lines.mean_lines ? double(owner.lines) / double(lines.mean_lines) : 0;
     own["used_share"] = row ? or_null(row->used_share()) : Json(nullptr);
     own["used_by"] = row ? or_null(std::string(row->used_by())) : Json(nullptr);
-    own["accesses"] =
-        row && row->heap && row->accesses_counted ? Json(row->heap->accesses()) : Json(nullptr);
+    own["accesses"] = row && row->has_accesses() ? Json(row->heap->accesses()) : Json(nullptr);
     own["first"] = row ? row->first_members() : std::vector<std::string>();
     json["owners"].push_back(std::move(own));
   }

@@ -197,7 +197,7 @@ private:
         break;
       const JoinedRow *row = owner.row ? &result_.sites[*owner.row] : nullptr;
       add({"", "", bytes(owner.lines), "", row ? used(row->used_share()) : "",
-           row && row->heap && row->accesses_counted ? count(row->heap->accesses()) : ""},
+           row && row->has_accesses() ? count(row->heap->accesses()) : ""},
           row, "- " + (row ? site_text(*row) : full_name(*owner.owner)));
     }
   }
@@ -259,7 +259,7 @@ private:
                         : "-");
     if (!is_site)
       cells.push_back(base::format_duration_us(row.heap->mean_lifetime_us()));
-    cells.push_back(row.accesses_counted ? count(row.heap->accesses()) : "-");
+    cells.push_back(row.has_accesses() ? count(row.heap->accesses()) : "-");
     return cells;
   }
 

@@ -101,6 +101,7 @@ Range range_of(Measure measure) {
   case Measure::kShare: return {0, 1};
   case Measure::kPercent: return {0, 100};
   case Measure::kBytes:
+  case Measure::kCount:
   case Measure::kRatio: // of misses and accesses, of which one may make several
   case Measure::kTime: return {0, kEndless};
   default: return {-kEndless, kEndless};

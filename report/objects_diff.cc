@@ -7,6 +7,7 @@
 #include "base/units.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -29,6 +30,22 @@ std::string line_used_text(const AssayObjectSums &sums) {
 
 std::string was_and_is(const std::string &before, const std::string &after) {
   return before == after ? after : before + " -> " + after;
+}
+
+// " (used now: b; no longer: a)", of the first few.
+std::string words_text(const ObjectChange &row) {
+  auto first_of = [](const std::vector<std::string> &names) {
+    constexpr size_t kShown = 4;
+    const size_t shown = std::min(names.size(), kShown);
+    return fmt::format("{}{}", fmt::join(names.begin(), names.begin() + ptrdiff_t(shown), ", "),
+                       shown < names.size() ? ", ..." : "");
+  };
+  std::vector<std::string> parts;
+  if (!row.newly_used.empty())
+    parts.push_back("used now: " + first_of(row.newly_used));
+  if (!row.no_longer_used.empty())
+    parts.push_back("no longer: " + first_of(row.no_longer_used));
+  return parts.empty() ? "" : fmt::format(" ({})", fmt::join(parts, "; "));
 }
 
 Json side_json(const AssayObjectSums &sums) {
@@ -63,7 +80,7 @@ std::string diff_text(const ObjectsDiff &diff, unsigned top, const Style &style)
     std::string name =
         (row.kind == "heap" ? row.type.empty() ? "" : row.type + " in " : row.kind + " ") +
         row.name;
-    name += !a.count ? " (new)" : !b.count ? " (gone)" : "";
+    name += !a.count ? " (new)" : !b.count ? " (gone)" : words_text(row);
     table.row({was_and_is(base::format_count(double(a.count)), base::format_count(double(b.count))),
                was_and_is(base::format_count(double(a.used_lines)),
                           base::format_count(double(b.used_lines))),
@@ -91,7 +108,9 @@ Json diff_json(const ObjectsDiff &diff, unsigned top) {
                                   {"name", row.name},
                                   {"type", row.type.empty() ? Json(nullptr) : Json(row.type)},
                                   {"old", side_json(row.old_sums)},
-                                  {"new", side_json(row.new_sums)}});
+                                  {"new", side_json(row.new_sums)},
+                                  {"newly_used", row.newly_used},
+                                  {"no_longer_used", row.no_longer_used}});
   }
   return document;
 }

@@ -30,6 +30,6 @@ export function reportViews(document: Row): View[] {
     { id: 'report-types', title: 'Types', question: 'Which types bring in the most that is not used?', make: of('types', 'types', [words('type', 'name')]), about: (finding) => (site(finding) ? '' : named('types', text(finding, 'type'))) },
     { id: 'report-sites', title: 'Sites', question: 'Which allocation sites and variables do?', make: of('sites', 'sites', [words('kind', 'kind'), words('type', 'type'), words('site', 'name')]), about: site },
     { id: 'report-phases', title: 'Phases', question: 'What does each phase work on? A row opens to what fills it.', make: (filter) => table({ name: 'phases', rows: rows(document.phases), filter, open: phaseDetail, columns: [
-      figures('process', 'pid', String), figures('phase', 'phase', String), figures('of the run', 'time_share', share, { bar: true }), figures('bytes', 'bytes', bytes, { bar: true }), words('fits in', 'fits_in'), words('in', 'function')] }) },
+      figures('process', 'pid', String), figures('phase', 'phase', String), figures('of the run', 'time_share', share, { bar: true }), figures('bytes', 'mean_bytes', bytes, { bar: true, help: 'of its set, on average over its snapshots' }), words('fits in', 'fits_in'), words('in', 'function')] }) },
   ];
 }

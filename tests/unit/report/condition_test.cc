@@ -133,10 +133,10 @@ TEST(ConditionMeasure, AnotherUnitThanTheKeysIsRefusedWithWhatToWrite) {
 TEST(ConditionMeasure, WhatEveryNumberOrNoneFulfilsIsRefused) {
   for (const char *condition :
        {"attributed_share > 1", "attributed_share > 100%", "attributed_share < 0",
-        "totals.peak_bytes < 0", "totals.used_percent.max > 100"})
+        "totals.peak_bytes < 0", "totals.used_percent.max > 100", "totals.alloc_count < 0"})
     EXPECT_NE(refusal(condition).find("so this never holds"), std::string::npos) << condition;
-  for (const char *condition :
-       {"attributed_share <= 1", "attributed_share >= 0", "totals.run_us >= 0us"})
+  for (const char *condition : {"attributed_share <= 1", "attributed_share >= 0",
+                                "totals.run_us >= 0us", "totals.alloc_count >= 0"})
     EXPECT_NE(refusal(condition).find("so this always holds"), std::string::npos) << condition;
 }
 
@@ -156,7 +156,7 @@ TEST(ConditionMeasure, TheKeysUnitAndPlainNumbersAreTaken) {
                                 "totals.alloc_count > 5k",
                                 "workingset.miss_curve[L2].miss_ratio > 5%",
                                 "workingset.miss_curve[L2].miss_ratio > 1.2",
-                                "totals.alloc_count >= 0",
+                                "totals.alloc_count >= 1",
                                 "totals.byte_us > 5G",
                                 "len(losses) > 0",
                                 "totals.used_percent.max < 50",
