@@ -12,6 +12,8 @@ const mean = (row: Row, key: string) => (number(row, 'alloc_count') ? number(row
 
 // What is said of accesses, of a row whose accesses were counted: part of a program may be without.
 const ofAccesses = (row: Row, path: string) => (row.accesses_counted === false ? null : numberIf(row, path));
+// Of what a library makes that is not counted, the accesses of the program's own code.
+const accessesOf = (row: Row) => (row.accesses_counted === false && !number(row, 'access_count.total') ? null : numberIf(row, 'access_count.total'));
 function writesShare(row: Row): number | null {
   const reads = ofAccesses(row, 'reads'), writes = ofAccesses(row, 'writes');
   return reads === null || writes === null ? null : reads + writes ? writes / (reads + writes) : 0;
@@ -24,7 +26,7 @@ function columns(accesses: boolean): Column<Row>[] {
     figures('objects', 'alloc_count', count, { bar: true }),
     figures('bytes', 'size.total', bytes, { bar: true }),
     { title: 'mean size', value: (row) => mean(row, 'size'), show: (row) => bytes(mean(row, 'size')) },
-    accesses && figures('accesses', 'access_count.total', count, { bar: true, value: (row) => ofAccesses(row, 'access_count.total'), help: 'executed loads and stores of these objects' }),
+    accesses && figures('accesses', 'access_count.total', count, { bar: true, value: (row) => accessesOf(row), help: 'executed loads and stores of these objects' }),
     accesses && { title: 'writes', value: writesShare, show: (row) => (number(row, 'reads') + number(row, 'writes') ? shown(writesShare(row), share) : ''), help: 'the part of the accesses that are stores' },
     accesses && figures('used', 'used_share', share, { value: (row) => ofAccesses(row, 'used_share'), help: 'the part of the 64-byte blocks of the objects that was touched' }),
     accesses && figures('untouched', 'cold_byte_us', byteSeconds, { bar: true, value: (row) => ofAccesses(row, 'cold_byte_us'), help: 'bytes that were never touched, times how long they were held' }),
@@ -56,7 +58,7 @@ function contextDetail(context: Row): HTMLElement {
     definitions([
       ['objects', count(number(context, 'alloc_count'))],
       ['bytes', bytes(number(context, 'size.total'))],
-      ['accesses', shown(ofAccesses(context, 'access_count.total'), count)],
+      ['accesses', shown(accessesOf(context), count)],
       ['used', shown(ofAccesses(context, 'used_share'), share)],
       ['lifetime', `${microseconds(number(context, 'lifetime_us.min'))} to ${microseconds(number(context, 'lifetime_us.max'))}`],
       ['live at the end', bytes(number(context, 'live_bytes'))],
@@ -81,7 +83,7 @@ export function heapViews(document: Row): View[] {
     { title: 'temporary objects', of: (row) => number(row, 'temporary_count'), show: count },
     { title: 'live bytes at the end', of: (row) => number(row, 'live_bytes'), show: bytes },
   ];
-  if (accesses) measures.splice(2, 0, { title: 'accesses', of: (row) => ofAccesses(row, 'access_count.total'), show: count }, { title: 'untouched bytes × time', of: (row) => ofAccesses(row, 'cold_byte_us'), show: byteSeconds });
+  if (accesses) measures.splice(2, 0, { title: 'accesses', of: (row) => accessesOf(row), show: count }, { title: 'untouched bytes × time', of: (row) => ofAccesses(row, 'cold_byte_us'), show: byteSeconds });
   const where = (row: Row) => (isRow(row.site) ? frame(row.site) : text(row, 'origin'));
   const views: View[] = [
     {
