@@ -106,13 +106,20 @@ void cold_bytes(HeapResult &result, const HeapContextRow &row) {
 
 void wasted_lines(HeapResult &result, const HeapContextRow &row) {
   const AssayHib &h = row.sums.all;
-  double wasted = double(row.sums.untouched_blocks() * result.block_bytes);
-  double share = double(row.sums.untouched_blocks()) /
-                 double(std::max<uint64_t>(result.whole.all.blocks_spanned, 1));
+  if (h.alloc_count == 0)
+    return;
+  // How many blocks objects of that size need: where the allocator put them so that they reach into one more, no
+  // other order of members changes that.
+  const auto needed =
+      h.alloc_count * static_cast<uint64_t>(std::ceil(double(h.size_total) /
+                                                      double(h.alloc_count * result.block_bytes)));
+  const uint64_t unused = std::min(row.sums.untouched_blocks(),
+                                   needed > h.blocks_touched ? needed - h.blocks_touched : 0);
+  double wasted = double(unused * result.block_bytes);
+  double share = double(unused) / double(std::max<uint64_t>(result.whole.all.blocks_spanned, 1));
   // Objects of one block are either used or not: that is cold, not badly laid out.
   if (share < kMinShare || wasted < kMinWastedBytes || row.sums.used_share() > kBadlyUsed ||
-      h.blocks_spanned < 2 * h.alloc_count || row.sums.accesses() == 0 ||
-      is_linked_by_library(row.type))
+      needed < 2 * h.alloc_count || row.sums.accesses() == 0 || is_linked_by_library(row.type))
     return;
   result.findings.push_back(
       {"wasted_lines",

@@ -112,7 +112,12 @@ std::string OwnerFinder::global_name(const profile::Mapping &mapping, uint64_t a
       best = &*symbol;
     }
   }
-  return best ? image::demangled(best->linkage_name) : "data of " + base_name(path);
+  if (best)
+    return image::demangled(best->linkage_name);
+  for (const image::DataSection &section : symbols_.data(mapping.module.v).sections)
+    if (section.constant && section.address < end && begin < section.address + section.size)
+      return "constants of " + base_name(path);
+  return "data of " + base_name(path);
 }
 
 uint32_t OwnerFinder::of_address(uint64_t address) {

@@ -82,6 +82,20 @@ bool is_annotation(const image::Frame &frame) {
   return frame.function.starts_with("assay_") && frame.file.ends_with("assay/annotate.h");
 }
 
+// "operator new(unsigned long)" and "Message::operator new[](unsigned long)", and those that give back.
+bool is_operator(const std::string &function) {
+  for (const std::string_view name : {"operator new", "operator delete"}) {
+    const size_t at = function.find(name);
+    if (at == std::string::npos ||
+        (at != 0 && !std::string_view(function).substr(0, at).ends_with("::")))
+      continue;
+    const size_t end = at + name.size();
+    if (end == function.size() || function[end] == '(' || function[end] == '[')
+      return true;
+  }
+  return false;
+}
+
 bool is_allocation_function(const image::Frame &frame) {
   std::string_view name = frame.linkage_name.empty() ? frame.function : frame.linkage_name;
   constexpr std::string_view kWrapped = "__wrap_"; // by the linker, which brings our own here
@@ -99,8 +113,7 @@ bool is_allocation_function(const image::Frame &frame) {
       "thrd_create", // a thread's thread-local storage
   };
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames) ||
-         frame.function.starts_with("operator new") ||
-         frame.function.starts_with("operator delete");
+         is_operator(frame.function);
 }
 
 // "ns::Pool::xmalloc(unsigned long)" -> "Pool", "xmalloc"; the class may be absent.
@@ -287,6 +300,11 @@ bool through_wrapper(const image::CallStack &frames, const Wrappers &wrappers) {
   auto first = std::find_if(frames.begin(), frames.end(), [](const image::Frame &frame) {
     return !is_allocation_function(frame);
   });
+  // An operator of the program's own, which calls malloc.
+  if (std::any_of(frames.begin(), first, [](const image::Frame &frame) {
+        return is_operator(frame.function) && !frame.file.empty() && !in_standard_library(frame);
+      }))
+    return true;
   return first != frames.end() && !in_standard_namespace(*first) &&
          (is_wrapper(*first) || wrappers.has(*first));
 }

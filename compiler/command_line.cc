@@ -143,7 +143,9 @@ public:
     has_library_ = has_library_ || linker_words_.names_archive();
     line_.links = !stops_early_ && (has_input_ || has_library_) && !makes_header_;
     line_.compiles = has_source_ && !only_preprocesses_;
-    line_.sanitizes = !sanitizers_.empty();
+    line_.excludes_tokens = std::ranges::any_of(sanitizers_, [](const std::string &each) {
+      return each.starts_with("kernel-") || each.starts_with("memtag");
+    });
     if (std::string other = other_malloc(); line_.tools && !other.empty())
       refuse(other + " and -fassay=" + tool_names(line_.tools, ",") +
              " both replace malloc; build one program for each");
@@ -395,7 +397,7 @@ std::vector<std::string> clang_arguments(const CommandLine &line,
   const bool follows_allocations = std::ranges::any_of(tool_flags(), [&](const ToolFlags *tool) {
     return line.tools & tool->tool && tool->follows_allocations;
   });
-  if (!line.sanitizes && follows_allocations)
+  if (!line.excludes_tokens && follows_allocations)
     out.push_back("-fsanitize=alloc-token");
   add(out, {"-D__ASSAY__=1"});
   for (const ToolFlags *tool : tool_flags())

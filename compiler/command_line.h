@@ -26,14 +26,15 @@ struct CommandLine {
   std::map<std::string, uint32_t> modes; // of tools, by name: bits of abi/sites.h
   bool plus_plus = false;                // called as assay-c++
   bool is_static = false;                // -static or -static-pie
-  bool own_malloc = false;       // asked by -fassay-wrap, or an allocator's archive is linked
-  bool shared_runtime = false;   // the runtime is a shared library
-  bool links = false;            // an executable or a shared object comes out
-  bool shared = false;           // a shared object
-  bool compiles = false;         // a source goes in
-  bool no_runtime = false;       // -r: the result is linked again
-  bool other_machine = false;    // not x86-64: nothing is instrumented
-  bool sanitizes = false;        // the user asked for a sanitizer of clang's
+  bool own_malloc = false;     // asked by -fassay-wrap, or an allocator's archive is linked
+  bool shared_runtime = false; // the runtime is a shared library
+  bool links = false;          // an executable or a shared object comes out
+  bool shared = false;         // a shared object
+  bool compiles = false;       // a source goes in
+  bool no_runtime = false;     // -r: the result is linked again
+  bool other_machine = false;  // not x86-64: nothing is instrumented
+  bool excludes_tokens =
+      false; // the user asked for a sanitizer that clang does not combine with alloc-token
   std::vector<std::string> rest; // the arguments that are clang's
 };
 

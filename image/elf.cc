@@ -132,6 +132,9 @@ Data data(const std::string &path) {
   Data result;
   std::vector<DataSymbol> all;
   auto file = for_each_symbol(path, "data", [&](const DefinedSymbol &symbol) {
+    // Marks of the C library's beginning and of the runtime's: nobody uses them, but what lies beside them.
+    if (symbol.name == "_IO_stdin_used" || symbol.name == "__assay_program_begins")
+      return;
     bool is_data = symbol.type == llvm::ELF::STT_OBJECT || symbol.type == llvm::ELF::STT_COMMON;
     if (is_data && symbol.size)
       all.push_back({symbol.address, symbol.size, symbol.name});

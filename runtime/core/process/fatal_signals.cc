@@ -28,6 +28,7 @@
 #include <errno.h>
 
 #include "runtime/core/process/fault_stack.h"
+#include "runtime/core/process/foreign_free.h"
 #include "runtime/core/process/interpose.h"
 #include "runtime/core/process/units.h"
 #include "runtime/core/runtime.h"
@@ -102,6 +103,12 @@ void on_fatal_signal(int signal, siginfo_t *info, void *context) {
   int saved = errno;
   if (fault)
     explain_fault();
+  if ((signal == SIGABRT || signal == SIGSEGV) && died_freeing_unseen(*(const ucontext_t *)context))
+    say("the program gave an object to libc's free by another way than its name (dlsym, "
+        "RTLD_DEEPBIND, __libc_free), "
+        "where nobody knows of the header that lies before each object; `--options headers=0` "
+        "leaves them out: run it "
+        "with that");
   finish(ASSAY_END_SIGNAL, signal);
   errno = saved;
   die_of(signal, fault);

@@ -19,8 +19,8 @@ void for_each_live(void (*f)(const void *block, const ChunkHeader &header),
 // Which flushes walk: walks take a hundredth of the time.
 class WalkPace {
 public:
-  // A walk takes some 30 to 50 ns an object. The first one waits until it costs a twentieth of the run at most; those
-  // after it know what they cost.
+  // A walk takes some 30 to 50 ns an object. The first one waits for a microsecond of run an
+  // object, so that it costs 3 to 5 % of the run at most; those after it know what they cost.
   bool is_due(uint64_t objects) const { return now_us() >= next_us_ && now_us() >= objects; }
   void begin() { began_us_ = now_us(); }
   // The walk's moment: all live objects end there.

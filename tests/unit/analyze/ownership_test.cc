@@ -73,6 +73,10 @@ TEST(Ownership, ScalarTypesAreTheWrappersOwn) {
   EXPECT_FALSE(analyze::through_wrapper(
       {frame("operator new(unsigned long)", "_Znwm"),
        frame("std::allocator<int>::allocate(unsigned long)", "_ZNSaIiE8allocateEm")}));
+  image::Frame own = frame("Message::operator new(unsigned long)", "_ZN7MessagenwEm");
+  own.file = "message.cc";
+  EXPECT_TRUE(analyze::through_wrapper({own, frame("parse")}));
+  EXPECT_EQ(analyze::owner({own, frame("parse"), frame("main")}, {}), 1u);
 }
 
 TEST(Ownership, AProgramOfWrappersOnlyIsItsOutermost) {
