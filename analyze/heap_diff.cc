@@ -29,7 +29,7 @@ void add(std::map<Key, HeapDiffRow> &rows, const HeapResult &result, HeapSums He
   }
 }
 
-void pair_renamed(std::map<Key, HeapDiffRow> &rows) {
+void pair_changed_signatures(std::map<Key, HeapDiffRow> &rows) {
   struct Sides {
     std::vector<Key> gone, fresh;
   };
@@ -118,7 +118,7 @@ HeapDiff diff(const HeapResult &older, const HeapResult &newer) {
   std::map<Key, HeapDiffRow> rows;
   add(rows, older, &HeapDiffRow::old_sums, &HeapDiffRow::old_counted);
   add(rows, newer, &HeapDiffRow::new_sums, &HeapDiffRow::new_counted);
-  pair_renamed(rows);
+  pair_changed_signatures(rows);
   HeapDiff result;
   result.old_totals = older.totals;
   result.new_totals = newer.totals;

@@ -73,13 +73,6 @@ uint64_t own_bytes(const std::vector<image::DataSymbol> &symbols, size_t index) 
   return overlap(symbol, begin, end);
 }
 
-bool is_constant(const image::Data &data, uint64_t address) {
-  return std::any_of(data.sections.begin(), data.sections.end(), [&](const auto &section) {
-    return section.constant && address >= section.address / kBlock * kBlock &&
-           address < section.address + section.size;
-  });
-}
-
 std::string joined_name(const std::vector<image::DataSymbol> &symbols, Range range) {
   std::string name = image::demangled(symbols[range.first].linkage_name);
   size_t count = range.last - range.first;
@@ -127,7 +120,7 @@ std::vector<GlobalRow> globals(const profile::Profile &profile, image::Symbols &
       continue;
     const image::Data &data = block.module.known() ? symbols.data(block.module.v) : kNothing;
     Range range = symbols_in(data.symbols, block.offset);
-    bool constant = range.empty() && is_constant(data, block.offset);
+    bool constant = range.empty() && data.has_constants(block.offset, block.offset + kBlock);
     if (range.empty())
       range = {};
     auto [row, is_new] = rows.try_emplace({block.module, range.first, range.last, constant});

@@ -98,7 +98,8 @@ uint32_t OwnerFinder::of_site(uint32_t site) {
 // The symbol of the program's that covers most of the line; the module's data where there is none.
 std::string OwnerFinder::global_name(const profile::Mapping &mapping, uint64_t address) {
   const std::string &path = profile_.modules[mapping.module.v].path;
-  const auto &symbols = symbols_.data(mapping.module.v).symbols;
+  const image::Data &data = symbols_.data(mapping.module.v);
+  const auto &symbols = data.symbols;
   uint64_t begin = address - mapping.bias, end = begin + set_.line_bytes, most = 0;
   const image::DataSymbol *best = nullptr;
   auto symbol = std::partition_point(symbols.begin(), symbols.end(), [&](const auto &each) {
@@ -114,10 +115,7 @@ std::string OwnerFinder::global_name(const profile::Mapping &mapping, uint64_t a
   }
   if (best)
     return image::demangled(best->linkage_name);
-  for (const image::DataSection &section : symbols_.data(mapping.module.v).sections)
-    if (section.constant && section.address < end && begin < section.address + section.size)
-      return "constants of " + base_name(path);
-  return "data of " + base_name(path);
+  return (data.has_constants(begin, end) ? "constants of " : "data of ") + base_name(path);
 }
 
 uint32_t OwnerFinder::of_address(uint64_t address) {

@@ -190,6 +190,12 @@ std::optional<std::string> file_with(const std::vector<uint8_t> &build_id, const
   return std::nullopt;
 }
 
+bool Data::has_constants(uint64_t begin, uint64_t end) const {
+  return std::any_of(sections.begin(), sections.end(), [&](const DataSection &section) {
+    return section.constant && section.address < end && begin < section.address + section.size;
+  });
+}
+
 const DataSymbol *Data::symbol_at(uint64_t address) const {
   auto after = std::upper_bound(
       symbols.begin(), symbols.end(), address,

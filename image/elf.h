@@ -31,6 +31,8 @@ struct Data {
   std::vector<DataSymbol> symbols;
   std::vector<DataSection> sections; // those that are loaded, but for thread-local ones
 
+  // Whether a constant section has a byte in [begin, end).
+  bool has_constants(uint64_t begin, uint64_t end) const;
   // The symbol that covers the address, or nullptr.
   const DataSymbol *symbol_at(uint64_t address) const;
 };

@@ -80,7 +80,7 @@ struct Step {
 };
 
 // Where the bracket closes that opens here: names have brackets too (`text[abi:cxx11]`).
-size_t matching(const std::string &path, size_t open) {
+size_t closing_bracket(const std::string &path, size_t open) {
   size_t depth = 0;
   for (size_t at = open; at < path.size(); at++) {
     depth += path[at] == '[';
@@ -100,7 +100,7 @@ std::vector<Step> steps_of(const std::string &path) {
       base::fail("'{}': a key is missing in this path", path);
     at = end == std::string::npos ? path.size() : end;
     if (at < path.size() && path[at] == '[') {
-      const size_t close = matching(path, at);
+      const size_t close = closing_bracket(path, at);
       if (close == std::string::npos)
         base::fail("'{}': a ']' is missing in this path", path);
       step.selects = true;
@@ -272,9 +272,7 @@ std::vector<double> numbers_at(const Document &report, const std::string &path) 
   if (counts)
     return {double(walk.elements().value_or(walk.found()))};
   if (walk.other() && std::string_view(walk.other()) == "null")
-    base::fail(
-        "'{}': this was not measured; how to measure it, `assay report` says of this profile",
-        path);
+    base::fail("'{}': this run has not measured it", path);
   if (walk.other())
     base::fail("'{}': this is not a number in the report, but {}", path, walk.other());
   if (walk.numbers().size() > 1 && adds_up(report, path)) {

@@ -188,8 +188,8 @@ private:
   struct Figure {
     const char *heading;
     std::string (*value)(const HeapSums &, const HeapResult &);
-    bool needs_accesses = false,
-         needs_all = false; // what is said of those that there are, of those that there are not
+    bool needs_accesses = false; // some must have been counted
+    bool needs_all = false;      // all must, because it says what was not accessed
   };
 
   static bool is_known(const Figure &figure, const HeapContextRow &row) {

@@ -56,6 +56,7 @@ static_assert(sizeof(ChunkHeader) == 32, "two allocations must not share a count
 
 // glibc's free, where code gives it an object unseen, takes this for the chunk's size: it lies where that would, and is
 // none, so that free ends the program there, before it harms the heap (core/process/foreign_free.h says why it died).
+static_assert(offsetof(ChunkHeader, check) == sizeof(ChunkHeader) - 8);
 constexpr uint64_t kNoSize = 8, kNoSizeMask = 15;
 inline uint64_t chunk_check(const void *block, const ChunkHeader &h) {
   uint64_t x = (uint64_t)block ^ ((uint64_t)h.context << 32) ^ h.size;

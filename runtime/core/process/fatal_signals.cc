@@ -105,10 +105,8 @@ void on_fatal_signal(int signal, siginfo_t *info, void *context) {
     explain_fault();
   if ((signal == SIGABRT || signal == SIGSEGV) && died_freeing_unseen(*(const ucontext_t *)context))
     say("the program gave an object to libc's free by another way than its name (dlsym, "
-        "RTLD_DEEPBIND, __libc_free), "
-        "where nobody knows of the header that lies before each object; `--options headers=0` "
-        "leaves them out: run it "
-        "with that");
+        "RTLD_DEEPBIND, __libc_free), where nobody knows of the header that lies before each "
+        "object; run it with `--options headers=0`, which leaves them out");
   finish(ASSAY_END_SIGNAL, signal);
   errno = saved;
   die_of(signal, fault);

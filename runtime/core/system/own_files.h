@@ -1,7 +1,7 @@
 // Files of the runtime's own inside the program's process. Two rules keep them out of the program's sight:
 //
-//   1. A descriptor of ours lies near the limit of descriptor numbers, or near 1,024 if that is lower, because POSIX gives a program the
-//      lowest free number, and programs rely on that.
+//   1. A descriptor of ours lies near the limit of descriptor numbers, or near 1,024 if that is lower, because POSIX
+//      gives a program the lowest free number, and programs rely on that.
 //   2. A number may mean another file by now: programs close and dup2 onto descriptors that they did not open.
 //      So each use asks the kernel first (fstat) whether the number still means the file that we opened.
 //
