@@ -2,7 +2,6 @@
 
 #include "base/stable_sort.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 
@@ -10,8 +9,7 @@ namespace analyze {
 namespace {
 
 uint64_t change_of(const StructChange &row) {
-  uint64_t a = row.old_side.accesses, b = row.new_side.accesses;
-  return std::max(a, b) - std::min(a, b);
+  return apart(row.old_side.accesses, row.new_side.accesses);
 }
 
 // Of two structs of one name the sizes and lines of the one with more accesses.
@@ -23,67 +21,53 @@ void add(StructChange::Side &side, const StructRow &row) {
   side.accesses += row.accesses();
 }
 
-using Fields = std::map<std::string, StructChange::Field>; // by name
-
-// What one side has of a struct's name, which may be several records.
+// What the records of one name have in both runs.
 struct Records {
-  Fields fields;
-  std::set<uint64_t> hashes;
+  ChangesByName<AccessChange> fields;
+  std::set<uint64_t> old_hashes, new_hashes;
 };
 
-void add_fields(Records &records, const StructRow &row, uint64_t StructChange::Field::*reads,
-                uint64_t StructChange::Field::*writes) {
-  records.hashes.insert(row.record.hash);
+void add_fields(Records &records, const StructRow &row, std::set<uint64_t> Records::*hashes,
+                AccessCounts AccessChange::*side) {
+  (records.*hashes).insert(row.record.hash);
   for (size_t leaf = 0; leaf < row.fields.size(); leaf++) {
-    StructChange::Field &field = records.fields[row.field_names[leaf]];
-    field.name = row.field_names[leaf];
-    field.*reads += row.fields[leaf].reads;
-    field.*writes += row.fields[leaf].writes;
+    AccessCounts &counts = side_of(records.fields, row.field_names[leaf], side);
+    counts.reads += row.fields[leaf].reads;
+    counts.writes += row.fields[leaf].writes;
   }
 }
 
-std::vector<StructChange::Field> differing(const Records &older, const Records &newer) {
-  Fields fields = newer.fields;
-  for (const auto &[name, was] : older.fields) {
-    StructChange::Field &field = fields[name];
-    field.name = name;
-    field.old_reads = was.old_reads;
-    field.old_writes = was.old_writes;
-  }
-  std::vector<StructChange::Field> changed;
-  for (const auto &[name, field] : fields)
-    if (!field.same())
-      changed.push_back(field);
-  base::stable_sort(changed, [](auto &a, auto &b) { return a.change() > b.change(); });
+std::vector<AccessChange> changed_fields(const Records &records) {
+  auto changed = differing(records.fields,
+                           [](const AccessChange &row) { return row.old_side == row.new_side; });
+  auto change = [](const AccessChange &row) {
+    return apart(row.old_side.reads, row.new_side.reads) +
+           apart(row.old_side.writes, row.new_side.writes);
+  };
+  base::stable_sort(changed, [&](auto &a, auto &b) { return change(a) > change(b); });
   return changed;
 }
 
 } // namespace
 
-uint64_t StructChange::Field::change() const {
-  auto apart = [](uint64_t a, uint64_t b) { return std::max(a, b) - std::min(a, b); };
-  return apart(old_reads, new_reads) + apart(old_writes, new_writes);
-}
-
 FieldsDiff diff(const FieldsResult &older, const FieldsResult &newer) {
   std::map<std::string, StructChange> rows;
-  std::map<std::string, Records> old_records, new_records;
+  std::map<std::string, Records> all_records;
   for (const StructRow &row : older.structs) {
     add(rows[row.record.name].old_side, row);
-    add_fields(old_records[row.record.name], row, &StructChange::Field::old_reads,
-               &StructChange::Field::old_writes);
+    add_fields(all_records[row.record.name], row, &Records::old_hashes, &AccessChange::old_side);
   }
   for (const StructRow &row : newer.structs) {
     add(rows[row.record.name].new_side, row);
-    add_fields(new_records[row.record.name], row, &StructChange::Field::new_reads,
-               &StructChange::Field::new_writes);
+    add_fields(all_records[row.record.name], row, &Records::new_hashes, &AccessChange::new_side);
   }
   FieldsDiff diff;
   for (auto &[name, row] : rows) {
     row.name = name;
-    const Records &was = old_records[name], &is = new_records[name];
-    row.members_moved = !was.hashes.empty() && !is.hashes.empty() && was.hashes != is.hashes;
-    row.fields = differing(was, is);
+    const Records &records = all_records[name];
+    row.members_moved = !records.old_hashes.empty() && !records.new_hashes.empty() &&
+                        records.old_hashes != records.new_hashes;
+    row.fields = changed_fields(records);
     // lines are of samples, which differ from run to run
     if (row.old_side.accesses != row.new_side.accesses || row.old_side.size != row.new_side.size ||
         row.members_moved || !row.fields.empty())

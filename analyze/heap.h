@@ -207,12 +207,16 @@ HeapSums heap_totals(const profile::Profile &profile);
 // The most bytes that were alive at one time, of any one process.
 uint64_t peak_live_bytes(const profile::Profile &profile);
 
+// What an answer rests on: accesses that were counted, or all that there were, since it tells of what was not accessed.
+enum class NeededAccesses { kNone, kCounted, kAll };
+bool is_known(NeededAccesses needs, const HeapContextRow &row);
+
 // One question, answered by contexts or sites in the order of `rank`; those with rank 0 have no
 // part in it.
 struct HeapQuestion {
   const char *key;      // for --sort
   const char *question; // heads the table
-  bool needs_accesses;  // without them the answer means nothing
+  NeededAccesses needs; // without them the answer means nothing
   double (*rank)(const HeapSums &);
   // Whether the amounts of a whole run are worth a table that nobody asked for; null: always.
   bool (*worth)(const HeapSums &totals, uint64_t run_us) = nullptr;

@@ -61,51 +61,42 @@ bool equal(const HeapSums &a, const HeapSums &b, const HeapDiff &diff) {
          same_accesses && a.live.size_total == b.live.size_total;
 }
 
-std::vector<GlobalChange> changed_globals(const HeapResult &older, const HeapResult &newer,
+std::vector<AccessChange> changed_globals(const HeapResult &older, const HeapResult &newer,
                                           bool reads_apart) {
   if (!older.globals_counted || !newer.globals_counted)
     return {};
-  std::map<std::string, GlobalChange> rows;
-  for (const GlobalRow &row : older.globals) {
-    rows[row.name].old_reads += row.reads;
-    rows[row.name].old_writes += row.writes;
-  }
-  for (const GlobalRow &row : newer.globals) {
-    rows[row.name].new_reads += row.reads;
-    rows[row.name].new_writes += row.writes;
-  }
-  std::vector<GlobalChange> changed;
-  for (auto &[name, row] : rows) {
-    row.name = name;
-    if (reads_apart ? row.old_reads != row.new_reads || row.old_writes != row.new_writes
-                    : row.old_accesses() != row.new_accesses())
-      changed.push_back(row);
-  }
-  auto change = [](const GlobalChange &row) {
-    return std::max(row.old_accesses(), row.new_accesses()) -
-           std::min(row.old_accesses(), row.new_accesses());
+  ChangesByName<AccessChange> changes;
+  auto gather = [&](const HeapResult &result, AccessCounts AccessChange::*side) {
+    for (const GlobalRow &row : result.globals) {
+      AccessCounts &counts = side_of(changes, row.name, side);
+      counts.reads += row.reads;
+      counts.writes += row.writes;
+    }
   };
+  gather(older, &AccessChange::old_side);
+  gather(newer, &AccessChange::new_side);
+  auto change = [](const AccessChange &row) {
+    return apart(row.old_side.accesses(), row.new_side.accesses());
+  };
+  auto changed = differing(changes, [&](const AccessChange &row) {
+    return reads_apart ? row.old_side == row.new_side : change(row) == 0;
+  });
   base::stable_sort(changed, [&](auto &a, auto &b) { return change(a) > change(b); });
   return changed;
 }
 
 std::vector<EventChange> changed_events(const HeapResult &older, const HeapResult &newer) {
-  std::map<std::string, EventChange> rows;
-  for (const EventRow &row : older.events) {
-    rows[row.name].old_count += row.count;
-    rows[row.name].old_weight += row.weight;
-  }
-  for (const EventRow &row : newer.events) {
-    rows[row.name].new_count += row.count;
-    rows[row.name].new_weight += row.weight;
-  }
-  std::vector<EventChange> changed;
-  for (auto &[name, row] : rows) {
-    row.name = name;
-    if (row.old_count != row.new_count || row.old_weight != row.new_weight)
-      changed.push_back(row);
-  }
-  return changed;
+  ChangesByName<EventChange> changes;
+  auto gather = [&](const HeapResult &result, EventCounts EventChange::*side) {
+    for (const EventRow &row : result.events) {
+      EventCounts &counts = side_of(changes, row.name, side);
+      counts.count += row.count;
+      counts.weight += row.weight;
+    }
+  };
+  gather(older, &EventChange::old_side);
+  gather(newer, &EventChange::new_side);
+  return differing(changes, [](const EventChange &row) { return row.old_side == row.new_side; });
 }
 
 double change(const HeapDiffRow &row) {

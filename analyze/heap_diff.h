@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analyze/heap.h"
+#include "analyze/named_change.h"
 
 namespace analyze {
 
@@ -14,21 +15,16 @@ struct HeapDiffRow {
   bool old_counted = false, new_counted = false; // accesses to objects of the side, which has some
 };
 
-// The globals of one name, and the calls of assay_event with one: what only one run has is zeros in the other.
-struct GlobalChange {
-  std::string name;
-  uint64_t old_reads = 0, old_writes = 0, new_reads = 0, new_writes = 0;
-  uint64_t old_accesses() const { return old_reads + old_writes; }
-  uint64_t new_accesses() const { return new_reads + new_writes; }
+// Of the calls of assay_event with one name.
+struct EventCounts {
+  uint64_t count = 0, weight = 0;
+  friend bool operator==(const EventCounts &, const EventCounts &) = default;
 };
-struct EventChange {
-  std::string name;
-  uint64_t old_count = 0, old_weight = 0, new_count = 0, new_weight = 0;
-};
+using EventChange = NamedChange<EventCounts>;
 
 struct HeapDiff {
   std::vector<HeapDiffRow> rows; // those that differ, the largest change of bytes asked for first
-  std::vector<GlobalChange> globals; // if both runs counted them: the largest change first
+  std::vector<AccessChange> globals; // if both runs counted them: the largest change first
   std::vector<EventChange> events;   // by name
   HeapSums old_totals, new_totals;
   uint64_t old_peak_bytes = 0, new_peak_bytes = 0;

@@ -89,16 +89,8 @@ Verdict grown(const Report &old, const Report &now, const CheckArguments &argume
   const double allowed = base::parse_growth(arguments.max_growth, "--max-growth");
   Verdict verdict;
   bool any_common = false;
-  for (const Tool *tool : tools()) {
-    if (!old.has_measured(tool) || !now.has_measured(tool))
-      continue;
-    if (now.answers.at(tool)->growth(*old.answers.at(tool)).empty())
-      verdict +=
-          unjudged(arguments, fmt::format("{} are not compared with a baseline (`assay diff` "
-                                          "compares them)",
-                                          tool->subject));
-    any_common = true;
-  }
+  for (const Tool *tool : tools())
+    any_common |= old.has_measured(tool) && now.has_measured(tool);
   if (!any_common)
     base::fail("check: {} has nothing that the profile has, too; measure both with the same tools",
                arguments.baseline);
@@ -110,7 +102,13 @@ Verdict grown(const Report &old, const Report &now, const CheckArguments &argume
     const ToolAnswer &older = *old.answers.at(tool), &answer = *now.answers.at(tool);
     if (const char *missing = answer.only_in(older))
       verdict += unjudged(arguments, fmt::format("only the baseline has {}", missing));
-    for (const std::string &path : answer.growth(older)) {
+    const std::vector<std::string> paths = answer.growth(older);
+    if (paths.empty())
+      verdict +=
+          unjudged(arguments, fmt::format("{} are not compared with a baseline (`assay diff` "
+                                          "compares them)",
+                                          tool->subject));
+    for (const std::string &path : paths) {
       std::vector<double> before = report::numbers_at(old.document, path),
                           after = report::numbers_at(now.document, path);
       if (before.empty() || after.empty() || after.front() <= before.front() * (1 + allowed))

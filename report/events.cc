@@ -42,9 +42,9 @@ std::string events_text(const analyze::HeapResult &result, unsigned top, const S
     table.column(heading, Table::Align::right);
   table.column("event", Table::Align::left);
   table.column("site", Table::Align::left);
-  size_t shown = top ? std::min<size_t>(top, ordered.size()) : ordered.size();
+  const size_t lines = shown(ordered.size(), top);
   constexpr unsigned kNameColumns = 32;
-  for (size_t index = 0; index < shown; index++) {
+  for (size_t index = 0; index < lines; index++) {
     const Row &row = ordered[index];
     table.row({base::format_count(double(row.count)), base::format_count(double(row.weight)),
                row.count ? base::format_count(double(row.weight) / double(row.count)) : "",
@@ -52,7 +52,7 @@ std::string events_text(const analyze::HeapResult &result, unsigned top, const S
   }
   std::string text =
       "\n" + style.strong("What did the program report of itself?") + "\n" + table.text(style);
-  return text + more_text(ordered.size() - shown, style);
+  return text + more_text(ordered.size() - lines, style);
 }
 
 Json event_json(const analyze::EventRow &event) {

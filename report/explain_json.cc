@@ -292,8 +292,8 @@ Document explain_document(const analyze::Explanation &explanation, const Functio
   document.put("findings", Json::array());
   document.put("summary", summary_json(explanation));
   document.put("filtered_out", {{"functions", selected.filtered_out}});
-  size_t shown = top ? std::min<size_t>(top, selected.functions.size()) : selected.functions.size();
-  document.list("functions", shown,
+  const size_t rows = shown(selected.functions.size(), top);
+  document.list("functions", rows,
                 [functions = std::move(selected.functions), accesses](size_t index) {
                   return function_json(*functions[index], accesses);
                 });

@@ -12,10 +12,6 @@ namespace {
 
 using analyze::StructChange;
 
-size_t shown(const analyze::FieldsDiff &diff, unsigned top) {
-  return top ? std::min<size_t>(top, diff.rows.size()) : diff.rows.size();
-}
-
 // The fields of the structs that are shown, by struct.
 std::string fields_text(const analyze::FieldsDiff &diff, unsigned top, const Style &style) {
   Table table;
@@ -23,17 +19,18 @@ std::string fields_text(const analyze::FieldsDiff &diff, unsigned top, const Sty
     table.column(heading, Table::Align::right);
   table.column("field", Table::Align::left);
   size_t left_out = 0, fields = 0;
-  for (size_t i = 0; i < shown(diff, top); i++) {
+  for (size_t i = 0; i < shown(diff.rows.size(), top); i++) {
     const StructChange &row = diff.rows[i];
-    const size_t shown = top ? std::min<size_t>(top, row.fields.size()) : row.fields.size();
-    left_out += row.fields.size() - shown;
-    fields += shown;
-    for (size_t f = 0; f < shown; f++) {
-      const StructChange::Field &field = row.fields[f];
-      table.row(
-          {base::format_count(double(field.old_reads)), base::format_count(double(field.new_reads)),
-           base::format_count(double(field.old_writes)),
-           base::format_count(double(field.new_writes)), printable(row.name + "." + field.name)});
+    const size_t of_row = shown(row.fields.size(), top);
+    left_out += row.fields.size() - of_row;
+    fields += of_row;
+    for (size_t f = 0; f < of_row; f++) {
+      const analyze::AccessChange &field = row.fields[f];
+      table.row({base::format_count(double(field.old_side.reads)),
+                 base::format_count(double(field.new_side.reads)),
+                 base::format_count(double(field.old_side.writes)),
+                 base::format_count(double(field.new_side.writes)),
+                 printable(row.name + "." + field.name)});
     }
   }
   return fields ? "\n" + style.strong("Which of their fields?") + "\n" + table.text(style) +
@@ -43,10 +40,11 @@ std::string fields_text(const analyze::FieldsDiff &diff, unsigned top, const Sty
 
 Json fields_json(const StructChange &row) {
   Json fields = Json::array();
-  for (const StructChange::Field &field : row.fields)
-    fields.push_back({{"name", field.name},
-                      {"old", {{"reads", field.old_reads}, {"writes", field.old_writes}}},
-                      {"new", {{"reads", field.new_reads}, {"writes", field.new_writes}}}});
+  for (const analyze::AccessChange &field : row.fields)
+    fields.push_back(
+        {{"name", field.name},
+         {"old", {{"reads", field.old_side.reads}, {"writes", field.old_side.writes}}},
+         {"new", {{"reads", field.new_side.reads}, {"writes", field.new_side.writes}}}});
   return fields;
 }
 
@@ -64,7 +62,7 @@ std::string diff_text(const analyze::FieldsDiff &diff, unsigned top, const Style
        {"accesses were", "are", "bytes were", "are", "lines an access were", "are"})
     table.column(heading, Table::Align::right);
   table.column("struct", Table::Align::left);
-  for (size_t i = 0; i < shown(diff, top); i++) {
+  for (size_t i = 0; i < shown(diff.rows.size(), top); i++) {
     const StructChange &row = diff.rows[i];
     const auto &[a, b] = std::pair(row.old_side, row.new_side);
     table.row({base::format_count(double(a.accesses)), base::format_count(double(b.accesses)),
@@ -76,12 +74,13 @@ std::string diff_text(const analyze::FieldsDiff &diff, unsigned top, const Style
                                                : "")});
   }
   return "\n" + style.strong("Which structs changed?") + "\n" + table.text(style) +
-         more_text(diff.rows.size() - shown(diff, top), style) + fields_text(diff, top, style);
+         more_text(diff.rows.size() - shown(diff.rows.size(), top), style) +
+         fields_text(diff, top, style);
 }
 
 Json diff_json(const analyze::FieldsDiff &diff, unsigned top) {
   Json json = {{"same", diff.same}, {"structs", Json::array()}};
-  for (size_t i = 0; i < shown(diff, top); i++)
+  for (size_t i = 0; i < shown(diff.rows.size(), top); i++)
     json["structs"].push_back({{"name", diff.rows[i].name},
                                {"old", side_json(diff.rows[i].old_side)},
                                {"new", side_json(diff.rows[i].new_side)},

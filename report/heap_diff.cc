@@ -37,10 +37,6 @@ std::string accesses_text(const HeapSums &before, const HeapSums &after) {
                            signed_count(before.all.writes, after.all.writes));
 }
 
-size_t shown(const HeapDiff &diff, unsigned top) {
-  return top ? std::min<size_t>(top, diff.rows.size()) : diff.rows.size();
-}
-
 Json side_json(const HeapSums &sums, bool reads_apart, bool is_counted) {
   Json json = {{"alloc_count", sums.all.alloc_count}, {"size_total", sums.all.size_total}};
   put_accesses(json, sums.all.reads, sums.all.writes, reads_apart);
@@ -56,7 +52,7 @@ std::string sites_text(const HeapDiff &diff, unsigned top, const Style &style) {
   for (const char *heading : {"bytes", "objects", "accesses", "live bytes"})
     table.column(heading, Table::Align::right);
   table.column("site", Table::Align::left);
-  for (size_t i = 0; i < shown(diff, top); i++) {
+  for (size_t i = 0; i < shown(diff.rows.size(), top); i++) {
     const HeapDiffRow &row = diff.rows[i];
     const HeapSums &before = row.old_sums, &after = row.new_sums;
     std::string place = analyze::brief_place(row.owner);
@@ -72,26 +68,27 @@ std::string sites_text(const HeapDiff &diff, unsigned top, const Style &style) {
          printable(row.type.empty() ? place : analyze::short_type(row.type) + " in " + place)});
   }
   std::string out = style.strong("What changed?") + "\n" + table.text(style);
-  if (shown(diff, top) < diff.rows.size())
+  if (shown(diff.rows.size(), top) < diff.rows.size())
     out += "  " +
-           more(diff.rows.size() - shown(diff, top), fmt::format("--top {}", diff.rows.size())) +
+           more(diff.rows.size() - shown(diff.rows.size(), top),
+                fmt::format("--top {}", diff.rows.size())) +
            "\n";
   return out;
 }
 
 std::string globals_text(const HeapDiff &diff, unsigned top, const Style &style) {
-  const size_t shown = top ? std::min<size_t>(top, diff.globals.size()) : diff.globals.size();
+  const size_t rows = shown(diff.globals.size(), top);
   Table table;
   table.column("accesses were", Table::Align::right);
   table.column("are", Table::Align::right);
   table.column("global", Table::Align::left);
-  for (size_t i = 0; i < shown; i++) {
-    const analyze::GlobalChange &row = diff.globals[i];
-    table.row({base::format_count(double(row.old_accesses())),
-               base::format_count(double(row.new_accesses())), printable(row.name)});
+  for (size_t i = 0; i < rows; i++) {
+    const analyze::AccessChange &row = diff.globals[i];
+    table.row({base::format_count(double(row.old_side.accesses())),
+               base::format_count(double(row.new_side.accesses())), printable(row.name)});
   }
   return style.strong("Which globals are accessed more, or less?") + "\n" + table.text(style) +
-         more_text(diff.globals.size() - shown, style);
+         more_text(diff.globals.size() - rows, style);
 }
 
 } // namespace
@@ -118,10 +115,10 @@ std::string diff_text(const HeapDiff &diff, unsigned top, const Style &style) {
     out += globals_text(diff, top, style);
   for (const analyze::EventChange &row : diff.events)
     out += fmt::format("  event {}: {} -> {}, weight {} -> {}\n", printable(row.name),
-                       base::format_count(double(row.old_count)),
-                       base::format_counted(double(row.new_count), "time"),
-                       base::format_count(double(row.old_weight)),
-                       base::format_count(double(row.new_weight)));
+                       base::format_count(double(row.old_side.count)),
+                       base::format_counted(double(row.new_side.count), "time"),
+                       base::format_count(double(row.old_side.weight)),
+                       base::format_count(double(row.new_side.weight)));
   return out;
 }
 
@@ -135,7 +132,7 @@ Json diff_json(const HeapDiff &diff, unsigned top) {
   document["totals"]["old"]["peak_bytes"] = diff.old_peak_bytes;
   document["totals"]["new"]["peak_bytes"] = diff.new_peak_bytes;
   document["sites"] = Json::array();
-  for (size_t i = 0; i < shown(diff, top); i++) {
+  for (size_t i = 0; i < shown(diff.rows.size(), top); i++) {
     const HeapDiffRow &row = diff.rows[i];
     document["sites"].push_back(
         {{"owner", frame_json(row.owner)},
@@ -144,17 +141,18 @@ Json diff_json(const HeapDiff &diff, unsigned top) {
          {"new", side_json(row.new_sums, diff.reads_apart, row.new_counted)}});
   }
   document["globals"] = Json::array();
-  for (const analyze::GlobalChange &row : diff.globals) {
+  for (const analyze::AccessChange &row : diff.globals) {
     Json change = {{"name", row.name}, {"old", Json::object()}, {"new", Json::object()}};
-    put_accesses(change["old"], row.old_reads, row.old_writes, diff.reads_apart);
-    put_accesses(change["new"], row.new_reads, row.new_writes, diff.reads_apart);
+    put_accesses(change["old"], row.old_side.reads, row.old_side.writes, diff.reads_apart);
+    put_accesses(change["new"], row.new_side.reads, row.new_side.writes, diff.reads_apart);
     document["globals"].push_back(std::move(change));
   }
   document["events"] = Json::array();
   for (const analyze::EventChange &row : diff.events)
-    document["events"].push_back({{"name", row.name},
-                                  {"old", {{"count", row.old_count}, {"weight", row.old_weight}}},
-                                  {"new", {{"count", row.new_count}, {"weight", row.new_weight}}}});
+    document["events"].push_back(
+        {{"name", row.name},
+         {"old", {{"count", row.old_side.count}, {"weight", row.old_side.weight}}},
+         {"new", {{"count", row.new_side.count}, {"weight", row.new_side.weight}}}});
   return document;
 }
 

@@ -25,6 +25,7 @@ namespace {
 using analyze::HeapContextRow;
 using analyze::HeapResult;
 using analyze::HeapSums;
+using analyze::NeededAccesses;
 using Align = Table::Align;
 using base::format_bytes;
 using base::format_count;
@@ -147,7 +148,7 @@ private:
   }
 
   void answer(const analyze::HeapQuestion &question) {
-    if (question.needs_accesses && !result_.accesses_counted)
+    if (question.needs != NeededAccesses::kNone && !result_.accesses_counted)
       return;
     auto order = ranked(result_.sites, question);
     if (order.empty()) {
@@ -164,16 +165,17 @@ private:
     table.column("", Align::left);
     auto figures = figures_of(key);
     if (!result_.accesses_counted)
-      std::erase_if(figures, [](const Figure &figure) { return figure.needs_accesses; });
+      std::erase_if(figures,
+                    [](const Figure &figure) { return figure.needs != NeededAccesses::kNone; });
     for (const Figure &figure : figures)
       table.column(figure.heading, Align::right);
     table.column("site", Align::left);
-    size_t rows = std::min<size_t>(order.size(), options_.top ? options_.top : order.size());
+    const size_t rows = shown(order.size(), options_.top);
     for (size_t index = 0; index < rows; index++) {
       const HeapContextRow &row = result_.sites[order[index]];
       std::vector<std::string> cells = {label(order[index])};
       for (const Figure &figure : figures)
-        cells.push_back(is_known(figure, row) ? figure.value(row.sums, result_) : "-");
+        cells.push_back(is_known(figure.needs, row) ? figure.value(row.sums, result_) : "-");
       cells.push_back(site(row));
       table.row(std::move(cells));
     }
@@ -188,15 +190,8 @@ private:
   struct Figure {
     const char *heading;
     std::string (*value)(const HeapSums &, const HeapResult &);
-    bool needs_accesses = false; // some must have been counted
-    bool needs_all = false;      // all must, because it says what was not accessed
+    NeededAccesses needs = NeededAccesses::kNone;
   };
-
-  static bool is_known(const Figure &figure, const HeapContextRow &row) {
-    return figure.needs_all        ? row.accesses_counted
-           : figure.needs_accesses ? row.has_accesses()
-                                   : true;
-  }
 
   static std::string share_of(uint64_t part, uint64_t whole) {
     return format_share(whole ? double(part) / double(whole) : 0);
@@ -204,7 +199,7 @@ private:
 
   static std::vector<Figure> figures_of(const std::string &key) {
     static const Figure accesses = {"accesses", [](auto &s, auto &) { return count(s.accesses()); },
-                                    true};
+                                    NeededAccesses::kCounted};
     static const Figure share = {
         "share", [](auto &s, auto &r) { return share_of(s.accesses(), r.whole.accesses()); }};
     static const Figure per_byte = {"per byte", [](auto &s, auto &) {
@@ -218,7 +213,7 @@ private:
     static const Figure lifetime = {
         "lifetime", [](auto &s, auto &) { return format_duration_us(s.mean_lifetime_us()); }};
     static const Figure used = {
-        "used", [](auto &s, auto &) { return format_share(s.used_share()); }, true, true};
+        "used", [](auto &s, auto &) { return format_share(s.used_share()); }, NeededAccesses::kAll};
     static const Figure held = {"untouched", [](auto &s, auto &r) {
                                   return format_bytes(double(s.all.cold_byte_us_total) /
                                                       double(std::max<uint64_t>(r.run_us, 1)));

@@ -141,10 +141,6 @@ Json coverage_json(const JoinedResult &result) {
           {"sites_filtered_out", result.filtered_sites}};
 }
 
-size_t shown(const std::vector<JoinedRow> &rows, unsigned top) {
-  return top ? std::min<size_t>(top, rows.size()) : rows.size();
-}
-
 } // namespace
 
 Document joined_document(const JoinedResult &result, unsigned top) {
@@ -172,9 +168,9 @@ Document joined_document(const JoinedResult &result, unsigned top) {
                 [&result](size_t i) { return finding_json(result.findings[i]); });
   document.list("phases", result.phases.size(),
                 [&result, top](size_t i) { return phase_json(result, result.phases[i], top); });
-  document.list("types", shown(result.types, top),
+  document.list("types", shown(result.types.size(), top),
                 [&result](size_t i) { return row_json(result, result.types[i], false); });
-  document.list("sites", shown(result.sites, top),
+  document.list("sites", shown(result.sites.size(), top),
                 [&result](size_t i) { return row_json(result, result.sites[i], true); });
   return document;
 }

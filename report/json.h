@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -32,6 +33,11 @@ void put_accesses(Json &json, uint64_t reads, uint64_t writes, bool reads_apart)
 
 // Indented; invalid UTF-8 from names is replaced, never an error.
 std::string json_text(const Json &json);
+
+// How many rows of a list are shown where `top` are asked for; 0: all.
+inline size_t shown(size_t rows, unsigned top) {
+  return top ? std::min<size_t>(top, rows) : rows;
+}
 
 // Prints many values into one string: with a string for each, half of the time goes to malloc.
 class JsonPrinter {

@@ -31,7 +31,7 @@ std::string globals_text(const analyze::HeapResult &result, unsigned top, const 
   table.column("size", Align::right);
   table.column("used", Align::right);
   table.column("global", Align::left);
-  size_t rows = top ? std::min<size_t>(top, result.globals.size()) : result.globals.size();
+  const size_t rows = shown(result.globals.size(), top);
   for (size_t index = 0; index < rows; index++) {
     const analyze::GlobalRow &row = result.globals[index];
     std::vector<std::string> cells = {count(row.accesses())};
@@ -59,7 +59,7 @@ std::string stacks_text(const analyze::HeapResult &result, unsigned top, const S
     table.column("stores", Align::right);
   }
   table.column("deepest", Align::right);
-  size_t rows = top ? std::min<size_t>(top, result.stacks.size()) : result.stacks.size();
+  const size_t rows = shown(result.stacks.size(), top);
   for (size_t index = 0; index < rows; index++) {
     const analyze::StackRow &row = result.stacks[index];
     std::vector<std::string> cells = {fmt::format("{}", row.thread), count(row.reads + row.writes)};

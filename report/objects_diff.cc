@@ -56,10 +56,6 @@ Json side_json(const AssayObjectSums &sums) {
       {"lines_used", sums.used_lines}, {"line_used_share", share ? Json(*share) : Json(nullptr)}};
 }
 
-size_t shown(const ObjectsDiff &diff, unsigned top) {
-  return top ? std::min<size_t>(top, diff.rows.size()) : diff.rows.size();
-}
-
 } // namespace
 
 std::string diff_text(const ObjectsDiff &diff, unsigned top, const Style &style) {
@@ -74,7 +70,7 @@ std::string diff_text(const ObjectsDiff &diff, unsigned top, const Style &style)
   for (const char *heading : {"objects", "used lines", "used of lines"})
     table.column(heading, Table::Align::right);
   table.column("object", Table::Align::left);
-  for (size_t i = 0; i < shown(diff, top); i++) {
+  for (size_t i = 0; i < shown(diff.rows.size(), top); i++) {
     const ObjectChange &row = diff.rows[i];
     const AssayObjectSums &a = row.old_sums, &b = row.new_sums;
     std::string name =
@@ -87,9 +83,10 @@ std::string diff_text(const ObjectsDiff &diff, unsigned top, const Style &style)
                was_and_is(line_used_text(a), line_used_text(b)), printable(name)});
   }
   out += style.strong("What changed in the use of objects?") + "\n" + table.text(style);
-  if (shown(diff, top) < diff.rows.size())
+  if (shown(diff.rows.size(), top) < diff.rows.size())
     out += "  " +
-           more(diff.rows.size() - shown(diff, top), fmt::format("--top {}", diff.rows.size())) +
+           more(diff.rows.size() - shown(diff.rows.size(), top),
+                fmt::format("--top {}", diff.rows.size())) +
            "\n";
   for (const std::string &note : diff.notes)
     out += "  " + note + "\n";
@@ -102,7 +99,7 @@ Json diff_json(const ObjectsDiff &diff, unsigned top) {
   document["totals"]["old"]["wasted_share"] = diff.old_wasted_share;
   document["totals"]["new"]["wasted_share"] = diff.new_wasted_share;
   document["groups"] = Json::array();
-  for (size_t i = 0; i < shown(diff, top); i++) {
+  for (size_t i = 0; i < shown(diff.rows.size(), top); i++) {
     const ObjectChange &row = diff.rows[i];
     document["groups"].push_back({{"kind", row.kind},
                                   {"name", row.name},

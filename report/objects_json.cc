@@ -79,10 +79,6 @@ Json group_json(const ObjectRow &row, uint32_t mode) {
   return json;
 }
 
-size_t shown(const ObjectsResult &result, unsigned top) {
-  return top ? std::min<size_t>(top, result.rows.size()) : result.rows.size();
-}
-
 Json totals_json(const ObjectsResult &result) {
   Json json = {{"count", result.totals.count}};
   put_sums(json, result.totals);
@@ -108,7 +104,7 @@ Document objects_document(const ObjectsResult &result, unsigned top) {
   document.put("coverage", Json{{"groups_filtered_out", result.filtered_out}});
   document.put("findings", findings_json(result.findings));
   document.put("totals", totals_json(result));
-  document.list("groups", shown(result, top),
+  document.list("groups", shown(result.rows.size(), top),
                 [&result](size_t index) { return group_json(result.rows[index], result.mode); });
   return document;
 }
@@ -119,7 +115,7 @@ Json objects_json(const ObjectsResult &result, unsigned top) {
   json["findings"] = findings_json(result.findings);
   json["totals"] = totals_json(result);
   json["groups"] = Json::array();
-  for (size_t i = 0; i < shown(result, top); i++)
+  for (size_t i = 0; i < shown(result.rows.size(), top); i++)
     json["groups"].push_back(group_json(result.rows[i], result.mode));
   return json;
 }

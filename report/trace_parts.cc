@@ -156,7 +156,7 @@ size_t rows_of_text(const TraceQuery &query, size_t rows) {
 }
 
 size_t rows_of_json(const TraceQuery &query, size_t rows) {
-  return query.top ? std::min<size_t>(query.top, rows) : rows;
+  return shown(rows, query.top);
 }
 
 bool TracePlaces::keeps(uint32_t function) {

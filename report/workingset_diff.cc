@@ -23,10 +23,6 @@ std::string signed_bytes(double before, double after) {
   return (after < before ? "-" : "+") + base::format_bytes(std::abs(after - before));
 }
 
-size_t shown(size_t rows, unsigned top) {
-  return top ? std::min<size_t>(top, rows) : rows;
-}
-
 // " (new)", " (gone)" or nothing.
 const char *only_one(bool in_old, bool in_new) {
   return !in_old ? " (new)" : !in_new ? " (gone)" : "";
